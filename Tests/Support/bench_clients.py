@@ -22,6 +22,8 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass, field
+from typing import List
 
 from bench_data import parser, programs
 from figures import Figures
@@ -29,6 +31,7 @@ from served_devices import ServedDevices, require
 
 PASSWORD = "correct horse"
 MAX_PROCESSOR_SECONDS, MAX_MEGABYTES = 6, 100
+BLOCK_SIZE = 1 << 18
 
 
 def write_description(path, items, byte_count):
@@ -65,28 +68,31 @@ def copy_with_tls(folder, target, certificate):
         with server_context.wrap_socket(listener.accept()[0], server_side=True) as connection:
             for file in files:
                 with file.open("rb") as stream:
-                    while block := stream.read(1 << 18):
+                    while block := stream.read(BLOCK_SIZE):
                         connection.sendall(block)
 
     started = time.perf_counter()
     sender = threading.Thread(target=send)
     sender.start()
-    count = 0
-    with client_context.wrap_socket(socket.create_connection(listener.getsockname())) as connection, target.open("wb") as out:
-        while block := connection.recv(1 << 18):
+    received_count = 0
+    plain_connection = socket.create_connection(listener.getsockname())
+    with client_context.wrap_socket(plain_connection) as connection, target.open("wb") as out:
+        while block := connection.recv(BLOCK_SIZE):
             out.write(block)
-            count += len(block)
+            received_count += len(block)
     sender.join()
     seconds = time.perf_counter() - started
-    require(count == sum(file.stat().st_size for file in files), "the copy is incomplete")
+    require(received_count == sum(file.stat().st_size for file in files), "the copy is incomplete")
     target.unlink()
-    return seconds, count
+    return seconds, received_count
 
 
 def processor_seconds(process):
     """Return the CPU time that a process has used."""
+    # The fields after the name begin with the third one. The user time is field 14, and the system time is field 15.
     fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    user_ticks, system_ticks = int(fields[11]), int(fields[12])
+    return (user_ticks + system_ticks) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_megabytes(process):
@@ -95,10 +101,65 @@ def peak_megabytes(process):
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
 
 
+def write_certificate(folder):
+    """Write a new key with its certificate to `copy.pem`, and return its path."""
+    key, certificate, target = folder / "key", folder / "certificate", folder / "copy.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=copy", "-days", "2", "-keyout", key,
+         "-out", certificate], check=True, stderr=subprocess.DEVNULL)
+    target.write_bytes(key.read_bytes() + certificate.read_bytes())
+    return target
+
+
+@dataclass
+class Measurement:
+    """The cost of each backup with one program, and of each copy of the same bytes."""
+
+    seconds: List[float] = field(default_factory=list)
+    processor: List[float] = field(default_factory=list)
+    copy_seconds: List[float] = field(default_factory=list)
+    copy_processor: List[float] = field(default_factory=list)
+    megabytes: float = 0
+    byte_count: int = 0
+
+
+def measure(program, folder, description, certificate, rounds):
+    """Serve the described device, back it up and copy each backup. Return the costs."""
+    devices = ServedDevices(str(program.resolve()), folder)
+    devices.keyhaul("device", "create", "large", "--from", str(description))
+    devices.serve("large")
+    backups, udid = folder / "backups", devices.udid("large")
+    backups.mkdir()
+    devices.client("idevicepair", "-u", udid, "pair")
+    devices.client("idevicebackup2", "-u", udid, "encryption", "on", PASSWORD, backups)
+    measurement = Measurement()
+    for _ in range(rounds):
+        shutil.rmtree(backups)
+        backups.mkdir()
+        started, processor_before = time.perf_counter(), processor_seconds(devices.server.pid)
+        devices.client("idevicebackup2", "-u", udid, "backup", "--full", backups)
+        measurement.seconds.append(time.perf_counter() - started)
+        measurement.processor.append(processor_seconds(devices.server.pid) - processor_before)
+        processor_before = time.process_time()
+        copy_seconds, measurement.byte_count = copy_with_tls(backups, folder / "copy", certificate)
+        measurement.copy_seconds.append(copy_seconds)
+        measurement.copy_processor.append(time.process_time() - processor_before)
+    measurement.megabytes = peak_megabytes(devices.server.pid)
+    devices.verify(backups / udid, PASSWORD)
+    devices.stop()
+    return measurement
+
+
+def seconds_text(seconds):
+    """Return times as text."""
+    return ", ".join(f"{time_of_run:.2f}" for time_of_run in seconds)
+
+
 def main():
     arguments = parser(
-        "Measure a backup by a client, beside a copy of the same bytes.", rounds=3, items=5_000, megabytes=200).parse_args()
-    figures, seconds, processor, copies, copy_processor, megabytes = Figures(), {}, {}, [], [], {}
+        "Measure a backup by a client, beside a copy of the same bytes.", rounds=3, items=5_000, megabytes=200
+    ).parse_args()
+    figures, measurements = Figures(), {}
     title = f"backup of {arguments.items:,} items and {arguments.megabytes} MB by idevicebackup2"
     if not shutil.which("idevicebackup2"):
         figures.unmeasured(title, "idevicebackup2 is missing")
@@ -107,47 +168,34 @@ def main():
         folder = pathlib.Path(temporary)
         description = folder / "large.json"
         write_description(description, arguments.items, arguments.megabytes * 1_000_000)
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=copy", "-days", "2", "-keyout",
-             folder / "key", "-out", folder / "certificate"], check=True, stderr=subprocess.DEVNULL)
-        (folder / "copy.pem").write_bytes((folder / "key").read_bytes() + (folder / "certificate").read_bytes())
+        certificate = write_certificate(folder)
         for name, program in programs(arguments).items():
             (folder / name).mkdir()
-            devices = ServedDevices(str(program.resolve()), folder / name)
-            devices.keyhaul("device", "create", "large", "--from", str(description))
-            devices.serve("large")
-            backups, udid = folder / name / "backups", devices.udid("large")
-            backups.mkdir()
-            devices.client("idevicepair", "-u", udid, "pair")
-            devices.client("idevicebackup2", "-u", udid, "encryption", "on", PASSWORD, backups)
-            for _ in range(arguments.rounds):
-                shutil.rmtree(backups)
-                backups.mkdir()
-                started, used = time.perf_counter(), processor_seconds(devices.server.pid)
-                devices.client("idevicebackup2", "-u", udid, "backup", "--full", backups)
-                seconds.setdefault(name, []).append(time.perf_counter() - started)
-                processor.setdefault(name, []).append(processor_seconds(devices.server.pid) - used)
-                used = time.process_time()
-                took, count = copy_with_tls(backups, folder / "copy", folder / "copy.pem")
-                copies.append(took)
-                copy_processor.append(time.process_time() - used)
-            megabytes[name] = peak_megabytes(devices.server.pid)
-            require(count > arguments.megabytes * 1_000_000, f"the backup has only {count:,} bytes")
-            devices.verify(backups / udid, PASSWORD)
-            devices.stop()
+            measurement = measure(program, folder / name, description, certificate, arguments.rounds)
+            require(
+                measurement.byte_count > arguments.megabytes * 1_000_000,
+                f"the backup has only {measurement.byte_count:,} bytes")
+            measurements[name] = measurement
             shutil.rmtree(folder / name)
-    for name, runs in seconds.items():
+    for name, measurement in measurements.items():
         Figures.note(
-            f"{name}: {', '.join(f'{run:.2f}' for run in runs)} s, CPU time of the server "
-            f"{', '.join(f'{run:.2f}' for run in processor[name])} s, {megabytes[name]:.0f} MB")
-    took, copy = statistics.median(seconds["keyhaul"]), statistics.median(copies)
+            f"{name}: {seconds_text(measurement.seconds)} s, CPU time of the server "
+            f"{seconds_text(measurement.processor)} s, {measurement.megabytes:.0f} MB")
+    keyhaul = measurements["keyhaul"]
+    seconds = statistics.median(keyhaul.seconds)
+    # The copies do not depend on the program, so those of both are used.
+    copy_seconds = statistics.median(
+        copy_time for measurement in measurements.values() for copy_time in measurement.copy_seconds)
+    copy_processor = statistics.median(
+        copy_time for measurement in measurements.values() for copy_time in measurement.copy_processor)
     figures.without_goal(
-        f"{title}: elapsed time", took, "s",
-        f"a copy of its {count / 1e6:.0f} MB over TLS: {copy:.2f} s, so {took / copy:.1f} times as long")
+        f"{title}: elapsed time", seconds, "s",
+        f"a copy of its {keyhaul.byte_count / 1e6:.0f} MB over TLS: {copy_seconds:.2f} s, "
+        f"so {seconds / copy_seconds:.1f} times as long")
     figures.at_most(
-        f"{title}: CPU time of the server", statistics.median(processor["keyhaul"]), MAX_PROCESSOR_SECONDS, "s",
-        f"both sides of the copy: {statistics.median(copy_processor):.2f} s")
-    figures.at_most(f"{title}: peak memory of the server", megabytes["keyhaul"], MAX_MEGABYTES, "MB")
+        f"{title}: CPU time of the server", statistics.median(keyhaul.processor), MAX_PROCESSOR_SECONDS, "s",
+        f"both sides of the copy: {copy_processor:.2f} s")
+    figures.at_most(f"{title}: peak memory of the server", keyhaul.megabytes, MAX_MEGABYTES, "MB")
     return figures.finish()
 
 

@@ -15,10 +15,10 @@ from bench_data import EXPORT_FORMATS, MAX_ITEM_BYTES, Workspace, parser
 from bench_files import timed
 from figures import Figures
 
-# Commands that read items one by one, with their limit in megabytes, and commands that hold all items, with their limit
-# in bytes for each item.
+# Commands that read items one by one, and their limit.
 STREAMING_COMMANDS = ("verify", "backup", *(f"export --format {export_format}" for export_format in EXPORT_FORMATS))
 MAX_STREAMING_MEGABYTES = 64 + 2 * MAX_ITEM_BYTES / 1e6
+# Commands that need all items in memory, and their limit for each item.
 IN_MEMORY_COMMANDS = (
     "device create", "inspect --list", "inspect --list --json", "plan", "plan --compare", "plan --compare --json",
     "plan DEVICE", "restore", "diff")
@@ -39,18 +39,22 @@ def measure(program, items, rounds):
     return runs
 
 
+def cost(runs):
+    """Return the median CPU time and the largest peak memory of runs."""
+    return statistics.median(run.processor for run in runs), max(run.megabytes for run in runs)
+
+
 def main():
     arguments = parser("Measure the memory of every command for very many items.", rounds=1, items=100_000).parse_args()
     runs = measure(arguments.program, arguments.items, arguments.rounds)
     before = measure(arguments.before, arguments.items, arguments.rounds) if arguments.before else {}
     figures = Figures()
     for name, command_runs in runs.items():
-        processor, peak = (
-            statistics.median(run.processor for run in command_runs), max(run.megabytes for run in command_runs))
+        processor, peak = cost(command_runs)
         comparison = f"{processor:.2f} s of CPU time"
         if name in before:
-            comparison += (f"; before {max(run.megabytes for run in before[name]):.0f} MB, "
-                           f"{statistics.median(run.processor for run in before[name]):.2f} s")
+            processor_before, peak_before = cost(before[name])
+            comparison += f"; before {peak_before:.0f} MB, {processor_before:.2f} s"
         title = f"{name}, {arguments.items:,} items"
         if name == TIMED_COMMAND:
             figures.at_most(f"{title}: CPU time", processor, MAX_SECONDS, "s")

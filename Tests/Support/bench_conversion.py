@@ -40,9 +40,35 @@ def digests(path):
 
 def archive_problem(path, expected):
     """Return what is wrong with an archive of a backup, or an empty string."""
-    return (
-        "" if path.is_file() and digests(path) == expected else f"{path.name} does not contain the files of the backup"
-    )
+    if path.is_file() and digests(path) == expected:
+        return ""
+    return f"{path.name} does not contain the files of the backup"
+
+
+def archiving_seconds(command, target, expected):
+    """Run a command that writes an archive. Return its CPU time, and delete the archive."""
+    run = timed(command, check=lambda _: archive_problem(target, expected))
+    target.unlink()
+    return run.processor
+
+
+def measure(workspace, builds, rounds):
+    """Return the CPU times of `tar`, and those of each build and kind of archive."""
+    backup = pathlib.Path(workspace.path("backup"))
+    expected = {
+        str(path.relative_to(backup)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in backup.rglob("*") if path.is_file()}
+    tar_times, keyhaul_times = [], {}
+    for _ in range(rounds):
+        target = pathlib.Path(workspace.path("copy"))
+        tar_command = ["tar", "-cf", str(target), "-C", str(workspace.folder), "backup"]
+        tar_times.append(archiving_seconds(tar_command, target, expected))
+        for name, program in builds.items():
+            for suffix in SUFFIXES:
+                target = pathlib.Path(workspace.path(f"copy.{suffix}"))
+                command = workspace.command("convert", backup, "-o", target, program=str(program.resolve()))
+                keyhaul_times.setdefault((name, suffix), []).append(archiving_seconds(command, target, expected))
+    return tar_times, keyhaul_times
 
 
 def main():
@@ -50,36 +76,16 @@ def main():
         "Measure the time of keyhaul convert to each kind of archive.", rounds=3, megabytes=300
     ).parse_args()
     builds = programs(arguments)
-    runs = {}
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
         workspace = Workspace(arguments.program, folder)
-        backup = pathlib.Path(workspace.path("backup"))
         workspace.create_file_backup("backup", FILE_COUNT, arguments.megabytes * 1_000_000 // FILE_COUNT)
-        expected = {
-            str(path.relative_to(backup)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in backup.rglob("*") if path.is_file()}
-        for _ in range(arguments.rounds):
-            target = pathlib.Path(workspace.path("copy"))
-            runs.setdefault("tar", []).append(
-                timed(
-                    ["tar", "-cf", str(target), "-C", folder, "backup"],
-                    check=lambda _: archive_problem(target, expected)
-                ).processor
-            )
-            target.unlink()
-            for name, program in builds.items():
-                for suffix in SUFFIXES:
-                    target = pathlib.Path(workspace.path(f"copy.{suffix}"))
-                    command = workspace.command("convert", backup, "-o", target, program=str(program.resolve()))
-                    runs.setdefault((name, suffix), []).append(
-                        timed(command, check=lambda _: archive_problem(target, expected)).processor)
-                    target.unlink()
+        tar_times, keyhaul_times = measure(workspace, builds, arguments.rounds)
     figures = Figures()
-    tar_seconds = statistics.median(runs["tar"])
+    tar_seconds = statistics.median(tar_times)
     figures.note(f"tar -cf of {arguments.megabytes:,} MB takes {tar_seconds:.2f} s of CPU time")
     for name in builds:
         for suffix in SUFFIXES:
-            seconds = statistics.median(runs[name, suffix])
+            seconds = statistics.median(keyhaul_times[name, suffix])
             if name == "keyhaul":
                 figures.at_most(
                     f"convert of {arguments.megabytes:,} MB, encrypted, to {suffix}: CPU time compared with tar -cf",

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from bench_data import Workspace, parser
+from bench_data import Workspace, parser, programs
 from bench_files import PASSWORD, timed
 from figures import Figures
 
@@ -59,36 +59,46 @@ def irestore_document_problem(path, count):
     return "" if count_text == count else f"its document has {count_text} secrets, not {count}"
 
 
+def commands(arguments, workspace, target):
+    """Return the command of each program, by name. irestore is optional."""
+    result = {
+        name: workspace.command(
+            "export", *workspace.backup_arguments("backup"), "-o", target, "--format", "json", "--reveal",
+            program=str(program.resolve()))
+        for name, program in programs(arguments).items()
+    }
+    if arguments.irestore is not None and arguments.irestore.is_file():
+        result["irestore"] = [
+            "/bin/sh", "-c", f"printf '%s\\n' '{PASSWORD.decode()}' | '{arguments.irestore.resolve()}' "
+            f"'{workspace.path('backup')}' dumpkeys '{target}'"]
+    return result
+
+
+def measure(arguments, workspace):
+    """Return the runs of each program. End the benchmark if the documents of two builds differ."""
+    workspace.create_backup(arguments.items, rounds=10_000)
+    target = workspace.path("items.json")
+    runs, digests = {}, set()
+    for _ in range(arguments.rounds):
+        for name, command in commands(arguments, workspace, target).items():
+            if name == "irestore":
+                run = timed(command, check=lambda _: irestore_document_problem(target, arguments.items))
+            else:
+                run = timed(command)
+                digests.add(document_digest(target, arguments.items))
+            runs.setdefault(name, []).append(run)
+            workspace.remove("items.json")
+    if len(digests) != 1:
+        sys.exit("error: the builds write different documents")
+    return runs
+
+
 def main():
     argument_parser = parser("Measure the time of keyhaul export for very many items.", rounds=3, items=100_000)
     argument_parser.add_argument("--irestore", type=pathlib.Path, help="irestore, the reader in Go")
     arguments = argument_parser.parse_args()
-    runs, digests = {}, set()
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
-        workspace = Workspace(arguments.program, folder)
-        workspace.create_backup(arguments.items, rounds=10_000)
-        target = workspace.path("items.json")
-        commands = {
-            name: workspace.command(
-                "export", *workspace.backup_arguments("backup"), "-o", target, "--format", "json", "--reveal",
-                program=str(program.resolve()))
-            for name, program in (("keyhaul", arguments.program), ("before", arguments.before))
-            if program
-        }
-        has_irestore = arguments.irestore is not None and arguments.irestore.is_file()
-        if has_irestore:
-            commands["irestore"] = [
-                "/bin/sh", "-c", f"printf '%s\\n' '{PASSWORD.decode()}' | '{arguments.irestore.resolve()}' "
-                f"'{workspace.path('backup')}' dumpkeys '{target}'"]
-        for _ in range(arguments.rounds):
-            for name, command in commands.items():
-                check = (lambda _: irestore_document_problem(target, arguments.items)) if name == "irestore" else None
-                runs.setdefault(name, []).append(timed(command, check=check))
-                if name != "irestore":
-                    digests.add(document_digest(target, arguments.items))
-                workspace.remove("items.json")
-    if len(digests) != 1:
-        sys.exit("error: the builds write different documents")
+        runs = measure(arguments, Workspace(arguments.program, folder))
     processor = {name: statistics.median(run.processor for run in program_runs) for name, program_runs in runs.items()}
     peak = {name: max(run.megabytes for run in program_runs) for name, program_runs in runs.items()}
     figures, title = Figures(), f"{arguments.items:,} items to JSON with secrets"
@@ -96,7 +106,7 @@ def main():
         figures.note(f"{name}: {title}: {processor[name]:.2f} s of CPU time, "
                      f"{statistics.median(run.seconds for run in program_runs):.2f} s, {peak[name]:.0f} MB")
     figures.at_most(f"{title}: peak memory", peak["keyhaul"], MAX_MEGABYTES, "MB")
-    if has_irestore:
+    if "irestore" in runs:
         figures.at_most(
             f"{title}: CPU time compared with irestore", processor["keyhaul"] / processor["irestore"], MAX_RATIO, "×",
             f"{processor['keyhaul']:.2f} s (Keyhaul), {processor['irestore']:.2f} s (irestore)")

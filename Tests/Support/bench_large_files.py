@@ -21,6 +21,7 @@ from figures import Figures
 
 # The largest ratio of the CPU time to that of openssl, and the most seconds for a gigabyte in ten thousand files.
 MAX_EXPORT_RATIO, MAX_VERIFY_SECONDS = 1.1, 0.6
+OPENSSL_DECRYPTION, OPENSSL_DIGESTS = "openssl enc -d", "openssl sha1"
 
 
 def stored_files(backup):
@@ -66,12 +67,71 @@ def file_problem(path, expected):
 
 def digests_problem(printed, paths):
     """Return what is wrong with the output of `openssl sha1`, whose lines end in digests, or an empty string."""
-    found = sorted(line.split()[-1] for line in printed.decode("utf-8", "replace").splitlines() if line.strip())
-    return (
-        ""
-        if found == sorted(map(file_digest, paths))
-        else f"its {len(found)} digests are not those of {len(paths)} files"
-    )
+    lines = printed.decode("utf-8", "replace").splitlines()
+    digests = sorted(line.split()[-1] for line in lines if line.strip())
+    if digests == sorted(map(file_digest, paths)):
+        return ""
+    return f"its {len(digests)} digests are not those of {len(paths)} files"
+
+
+def measure(commands, checks, rounds):
+    """Return the runs of each command, by name. `checks` has the check of a command's work, if there is one."""
+    runs = {}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            runs.setdefault(name, []).append(timed(command, check=checks.get(name)))
+    return runs
+
+
+def measure_export(workspace, builds, byte_count, rounds):
+    """Return the runs of the export of one large file, and of its decryption with openssl."""
+    workspace.create_file_backup("large", 1, byte_count)
+    [stored_file] = stored_files(workspace.path("large"))
+    original_digest = first_file_digest(byte_count)
+    target = workspace.path("out")
+    export_arguments = [
+        "export", *workspace.backup_arguments("large"), "--domain", DOMAIN, "--path", "Documents/0/0.bin", "-o", target,
+        "--yes"]
+    commands = {name: workspace.command(*export_arguments, program=program) for name, program in builds.items()}
+    checks = dict.fromkeys(builds, lambda _: file_problem(target, original_digest))
+    # The time does not depend on the key, so openssl uses a key of zeros.
+    commands[OPENSSL_DECRYPTION] = [
+        "openssl", "enc", "-d", "-aes-256-cbc", "-nopad", "-K", "00" * 32, "-iv", "00" * 16, "-in", str(stored_file),
+        "-out", target]
+    checks[OPENSSL_DECRYPTION] = lambda _: file_problem(target, openssl_digest(stored_file))
+    runs = measure(commands, checks, rounds)
+    workspace.remove("large", "out")
+    return runs
+
+
+def measure_verification(workspace, builds, file_count, byte_count, rounds):
+    """Return the runs of the verification of many files, and of their digests with openssl."""
+    workspace.create_file_backup("many", file_count, byte_count // file_count)
+    paths = stored_files(workspace.path("many"))
+    path_list = pathlib.Path(workspace.path("names"))
+    path_list.write_text("\n".join(map(str, paths)), encoding="utf-8")
+    commands = {
+        name: workspace.command("verify", *workspace.backup_arguments("many"), program=program)
+        for name, program in builds.items()
+    }
+    commands[OPENSSL_DIGESTS] = ["xargs", "-n2500", "-a", str(path_list), "openssl", "sha1"]
+    return measure(commands, {OPENSSL_DIGESTS: lambda printed: digests_problem(printed, paths)}, rounds)
+
+
+def processor_seconds(runs):
+    """Return the median CPU time of each command."""
+    return {name: statistics.median(run.processor for run in command_runs) for name, command_runs in runs.items()}
+
+
+def print_runs(task, runs):
+    """Print the cost of each command."""
+    seconds = processor_seconds(runs)
+    for name, command_runs in runs.items():
+        Figures.note(
+            f"{task}, {name}: {seconds[name]:.2f} s of CPU time, "
+            f"{statistics.median(run.seconds for run in command_runs):.2f} s, "
+            f"{max(run.megabytes for run in command_runs):.0f} MB"
+        )
 
 
 def main():
@@ -80,70 +140,26 @@ def main():
         files=10_000).parse_args()
     byte_count = arguments.megabytes * 1_000_000
     builds = {name: str(program.resolve()) for name, program in programs(arguments).items()}
-    runs = {}
-
-    def measure(task, commands, checks):
-        for _ in range(arguments.rounds):
-            for name, command in commands.items():
-                runs.setdefault((task, name), []).append(timed(command, check=checks.get(name)))
-
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
         workspace = Workspace(arguments.program, folder)
-        workspace.create_file_backup("large", 1, byte_count)
-        [large] = stored_files(workspace.path("large"))
-        original = first_file_digest(byte_count)
-        out = workspace.path("out")
-        export_arguments = [
-            "export", *workspace.backup_arguments("large"), "--domain", DOMAIN, "--path", "Documents/0/0.bin", "-o",
-            out, "--yes"]
-        # The time does not depend on the key, so openssl uses a key of zeros.
-        measure(
-            "out",
-            {name: workspace.command(*export_arguments, program=program) for name, program in builds.items()}
-            | {
-                "openssl enc -d": [
-                    "openssl", "enc", "-d", "-aes-256-cbc", "-nopad", "-K", "00" * 32, "-iv", "00" * 16, "-in",
-                    str(large), "-out", out]
-            },
-            {
-                **dict.fromkeys(builds, lambda _: file_problem(out, original)),
-                "openssl enc -d": lambda _: file_problem(out, openssl_digest(large)),
-            },
-        )
-        workspace.remove("large", "out")
-        workspace.create_file_backup("many", arguments.files, byte_count // arguments.files)
-        names = pathlib.Path(workspace.path("names"))
-        names.write_text("\n".join(map(str, stored_files(workspace.path("many")))), encoding="utf-8")
-        measure(
-            "verify",
-            {
-                name: workspace.command("verify", *workspace.backup_arguments("many"), program=program)
-                for name, program in builds.items()
-            }
-            | {"openssl sha1": ["xargs", "-n2500", "-a", str(names), "openssl", "sha1"]},
-            {"openssl sha1": lambda printed: digests_problem(printed, stored_files(workspace.path("many")))},
-        )
-    processor = {key: statistics.median(run.processor for run in program_runs) for key, program_runs in runs.items()}
-    for (task, name), program_runs in runs.items():
-        Figures.note(
-            f"{task}, {name}: {processor[task, name]:.2f} s of CPU time, "
-            f"{statistics.median(run.seconds for run in program_runs):.2f} s, "
-            f"{max(run.megabytes for run in program_runs):.0f} MB"
-        )
+        export_runs = measure_export(workspace, builds, byte_count, arguments.rounds)
+        verify_runs = measure_verification(workspace, builds, arguments.files, byte_count, arguments.rounds)
+    print_runs("out", export_runs)
+    print_runs("verify", verify_runs)
     figures = Figures()
-    openssl_seconds = processor["out", "openssl enc -d"]
+    export_seconds, verify_seconds = processor_seconds(export_runs), processor_seconds(verify_runs)
+    openssl_seconds = export_seconds[OPENSSL_DECRYPTION]
     figures.at_most(
         f"export of one {arguments.megabytes:,} MB file: CPU time compared with openssl enc -d",
-        processor["out", "keyhaul"] / openssl_seconds, MAX_EXPORT_RATIO, "×",
-        f"{processor['out', 'keyhaul']:.2f} s (Keyhaul), {openssl_seconds:.2f} s (openssl)")
-    title, limit = (
-        f"verify of {arguments.megabytes:,} MB in {arguments.files:,} files",
-        MAX_VERIFY_SECONDS * arguments.megabytes / 1_000)
+        export_seconds["keyhaul"] / openssl_seconds, MAX_EXPORT_RATIO, "×",
+        f"{export_seconds['keyhaul']:.2f} s (Keyhaul), {openssl_seconds:.2f} s (openssl)")
+    title = f"verify of {arguments.megabytes:,} MB in {arguments.files:,} files"
+    limit = MAX_VERIFY_SECONDS * arguments.megabytes / 1_000
     figures.at_most(
-        f"{title}: CPU time", processor["verify", "keyhaul"], limit, "s",
-        f"openssl sha1 of the same files: {processor['verify', 'openssl sha1']:.2f} s")
+        f"{title}: CPU time", verify_seconds["keyhaul"], limit, "s",
+        f"openssl sha1 of the same files: {verify_seconds[OPENSSL_DIGESTS]:.2f} s")
     figures.at_most(
-        f"{title}: elapsed time", min(run.seconds for run in runs["verify", "keyhaul"]), limit, "s",
+        f"{title}: elapsed time", min(run.seconds for run in verify_runs["keyhaul"]), limit, "s",
         "on all cores, the fastest run")
     return figures.finish()
 

@@ -91,7 +91,7 @@ class BackupChecker:
         """Run a command, and check that it ends by itself, prints no secret and leaves no temporary file."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KEYHAUL_")}
         environment["TMPDIR"] = str(self.temporary)
-        name = " ".join(str(argument) for argument in arguments[:1])
+        name = str(arguments[0])
         command = [str(self.program), *map(str, arguments), "--home", str(self.home), "--no-input"]
         try:
             process = subprocess.run(
@@ -102,12 +102,12 @@ class BackupChecker:
         result = Result(process.returncode, process.stdout, process.stderr)
         self.check(result.code >= 0, f"{name}: ended by signal {-result.code}")
         if not reveals_secrets:
-            printed = [secret for secret in SECRETS if secret in process.stdout or secret in process.stderr]
-            self.check(not printed, f"{name}: prints a secret")
+            printed_secrets = [secret for secret in SECRETS if secret in process.stdout or secret in process.stderr]
+            self.check(not printed_secrets, f"{name}: prints a secret")
         leftover = sorted(path.name for path in self.temporary.iterdir())
         self.check(not leftover, f"{name}: leaves the temporary files {leftover}")
-        for path in self.temporary.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(self.temporary)
+        self.temporary.mkdir()
         return result
 
     def check_exit(self, result, exit_code, text, messages=()):
@@ -156,6 +156,11 @@ def check_case(checker, case):
             check_exported_file(checker, path, file, password)
 
 
+def without_zeros(counts):
+    """Return the iteration counts of the derivations that take place."""
+    return [count for count in counts or [] if count]
+
+
 def check_inspection(checker, result, expectations, with_password):
     """Check the document of `inspect`."""
     name = "inspect with the password" if with_password else "inspect"
@@ -172,8 +177,8 @@ def check_inspection(checker, result, expectations, with_password):
         checker.check_equal((document.get("device") or {}).get(field), expected, f"{name}: device.{field}")
     keybag = document.get("keybag") or {}
     checker.check_equal(keybag.get("version"), expectations["keybag"]["version"], f"{name}: keybag.version")
-    checker.check_equal([count for count in keybag.get("rounds") or [] if count],
-                        [count for count in expectations["keybag"]["rounds"] if count], f"{name}: keybag.rounds")
+    checker.check_equal(
+        without_zeros(keybag.get("rounds")), without_zeros(expectations["keybag"]["rounds"]), f"{name}: keybag.rounds")
     checker.check_equal(len(keybag.get("classes") or []), expectations["keybag"]["classes"], f"{name}: keybag.classes")
     keychain = document.get("keychain") or {}
     checker.check_equal(keychain.get("present"), expectations["keychain"], f"{name}: keychain.present")
@@ -185,10 +190,10 @@ def check_inspection(checker, result, expectations, with_password):
         )
         return
     checker.check_equal(document.get("missing"), expectations["missing"], f"{name}: missing")
-    for field, key in (("items", "table"), ("by_protection", "protection")):
-        expected = dict(collections.Counter(item[key] for item in expectations["items"]))
-        shown = {word: count for word, count in (keychain.get(field) or {}).items() if count}
-        checker.check_equal(shown, expected, f"{name}: keychain.{field}")
+    for field, item_member in (("items", "table"), ("by_protection", "protection")):
+        expected_counts = dict(collections.Counter(item[item_member] for item in expectations["items"]))
+        counts = {name_or_class: count for name_or_class, count in (keychain.get(field) or {}).items() if count}
+        checker.check_equal(counts, expected_counts, f"{name}: keychain.{field}")
 
 
 def check_verification(checker, result, expectations):
@@ -203,8 +208,11 @@ def check_verification(checker, result, expectations):
     # A change in a file without a digest cannot be detected.
     is_proven = expectations["without_digest"] == 0
     checker.check_equal(document.get("whole"), is_proven, "verify: whole")
-    is_foreign = expectations["keychain"] and 0 < item_count == bound_count
-    verdict = "foreign" if is_foreign else "whole" if is_proven else "unproven"
+    needs_device_for_all_items = expectations["keychain"] and 0 < item_count == bound_count
+    if needs_device_for_all_items:
+        verdict = "foreign"
+    else:
+        verdict = "whole" if is_proven else "unproven"
     checker.check_equal(document.get("verdict"), verdict, "verify: verdict")
     checker.check_equal(
         (document.get("files") or {}).get("without_digest"), expectations["without_digest"], "verify: without a digest"
@@ -264,12 +272,16 @@ def differing_attributes(expected, found):
     def comparable(code, value):
         return apple_der.Moment.from_rfc3339(value).seconds if code in DATES else value
 
+    if not expected:
+        return []
     different = []
-    for code in sorted(set(expected) | set(found)) if expected else []:
-        if code in BOOKKEEPING and (code not in expected or code not in found):
-            continue
-        if code not in expected or code not in found or (
-                comparable(code, expected[code]) != comparable(code, found[code])):
+    for code in sorted(set(expected) | set(found)):
+        is_in_both = code in expected and code in found
+        if is_in_both:
+            is_different = comparable(code, expected[code]) != comparable(code, found[code])
+        else:
+            is_different = code not in BOOKKEEPING
+        if is_different:
             different.append(code)
     return different
 
@@ -286,7 +298,7 @@ def check_exported_file(checker, path, file, password):
     target.unlink(missing_ok=True)
 
 
-def check_parent(checker):
+def check_several_devices(checker):
     """Check that Keyhaul lists a folder of several devices without choosing one, and that it reads each by its name."""
     if "inspect" not in checker.commands:
         return
@@ -430,26 +442,27 @@ def intact_claims(output):
 def changed_backup(base, suffix, variant):
     """Return a fault that changes one byte of a file.
 
-    `variant` selects the file: without a digest ("no digest"), a change in its padding ("padding"), or with a digest
-    of the plaintext instead of the stored bytes ("other form").
+    The variants are a file without a digest ("no digest"), a change of a file's padding ("padding"), and a file with a
+    digest of its plaintext instead of its stored bytes ("other form").
     """
     identifier = mbfile.file_id(*NOTES)
 
-    def listed(entries):
-        def changed_digest(file, digest):
-            if variant == "no digest":
-                return digest if file.domain == KEYCHAIN[0] else None
-            if variant == "other form" and file.identifier == identifier:
-                return hashlib.sha1(file.content).digest()
-            return None if file.identifier == identifier else digest
-        return [(file, key, changed_digest(file, digest)) for file, key, digest in entries]
+    def digest_in_manifest(file, digest):
+        if variant == "no digest":
+            return digest if file.domain == KEYCHAIN[0] else None
+        if variant == "other form" and file.identifier == identifier:
+            return hashlib.sha1(file.content).digest()
+        return None if file.identifier == identifier else digest
 
-    def flip(contents):
+    def change_digests(entries):
+        return [(file, key, digest_in_manifest(file, digest)) for file, key, digest in entries]
+
+    def change_contents(contents):
         # In CBC, a change 17 bytes before the end inverts bits of the last plaintext byte, the padding's length.
         contents[identifier] = flip_bit(contents[identifier], -17 if variant == "padding" else 3)
 
     return Fault(f"changed {variant}", "one byte of a file is changed", {}, (), base,
-                 edits={"listed": listed, "stored": flip}, suffix=suffix)
+                 edits={"listed": change_digests, "stored": change_contents}, suffix=suffix)
 
 
 VERIFICATIONS = ([], ["-v"], ["--json"], ["--quick"], ["--quick", "--json"])
@@ -462,59 +475,83 @@ def check_changed_backups(checker):
             for variant in ("no digest", "padding", "other form") if suffix is None else ("no digest",):
                 # Unencrypted files have no padding, and only one kind of digest.
                 if variant == "no digest" or "plain" not in base:
-                    check_reports(
-                        checker, changed_backup(base, suffix, variant), f"{variant}, {base} {suffix or 'folder'}",
-                        variant != "no digest")
+                    fault = changed_backup(base, suffix, variant)
+                    name = f"{variant}, {base} {suffix or 'folder'}"
+                    ReportTest(checker, fault, name, is_detectable=variant != "no digest").check()
 
 
-def check_reports(checker, fault, name, is_detectable):
-    """Check all reports on one changed backup. `is_detectable`: a digest or padding shows the change."""
-    folder = checker.folder / name.replace(" ", "-").replace(",", "")
-    path = fault.write(folder)
-    good = dataclasses.replace(fault, edits={}).write(folder / "good")
-    password = checker.password(fault.options.password)
+class ReportTest:
+    """The checks of all reports on one changed backup. A change is detectable if a digest or padding shows it."""
 
-    def check_report(*arguments, page=None, codes=None):
-        result = checker.run(*arguments)
-        call = f"{' '.join(str(argument) for argument in arguments if str(argument)[:1] != '/')} ({name})"
+    def __init__(self, checker, fault, name, is_detectable):
+        self.checker, self.name, self.is_detectable = checker, name, is_detectable
+        self.folder = checker.folder / name.replace(" ", "-").replace(",", "")
+        self.path = fault.write(self.folder)
+        self.unchanged_backup = dataclasses.replace(fault, edits={}).write(self.folder / "good")
+        self.password = checker.password(fault.options.password)
+
+    def check(self):
+        """Check the reports of all commands. Archives are only verified."""
+        if "verify" in self.checker.commands:
+            self.check_verifications()
+        if self.path.is_dir():
+            self.check_pages()
+            self.check_copies()
+
+    def check_report(self, *arguments, page=None, codes=None):
+        """Run a command. Check its exit code, and that neither its output nor its page calls the backup intact."""
+        result = self.checker.run(*arguments)
+        shown_arguments = [str(argument) for argument in arguments if not str(argument).startswith("/")]
+        context = f"{' '.join(shown_arguments)} ({self.name})"
         if codes is not None:
-            checker.check(result.code in codes, f"{call}: expected {codes}, got {result.code}  ({result.last_message})")
-        output = result.text_output + (page.read_text(encoding="utf-8") if page is not None and page.is_file() else "")
-        checker.check_equal(intact_claims(output), [], f"{call}: claims that the backup is intact")
+            self.checker.check(
+                result.code in codes, f"{context}: expected {codes}, got {result.code}  ({result.last_message})")
+        output = result.text_output
+        if page is not None and page.is_file():
+            output += page.read_text(encoding="utf-8")
+        self.checker.check_equal(intact_claims(output), [], f"{context}: claims that the backup is intact")
         return result
 
-    if "verify" in checker.commands:
+    def check_verifications(self):
         for flags in VERIFICATIONS:
             is_quick = "--quick" in flags
             # Without the password, the files are not compared with an encrypted manifest.
-            codes = {SUCCESS, DAMAGED} if is_quick else {DAMAGED if is_detectable else SUCCESS}
-            result = check_report("verify", path, *flags, *([] if is_quick else password), codes=codes)
+            codes = {SUCCESS, DAMAGED} if is_quick else {DAMAGED if self.is_detectable else SUCCESS}
+            password = [] if is_quick else self.password
+            result = self.check_report("verify", self.path, *flags, *password, codes=codes)
             if "--json" in flags:
-                checker.check_equal(
-                    (result.json or {}).get("whole"), False, f"verify {' '.join(flags)} ({name}): whole"
+                self.checker.check_equal(
+                    (result.json or {}).get("whole"), False, f"verify {' '.join(flags)} ({self.name}): whole"
                 )
-    if path.is_file():
-        return
-    page = folder / "page.html"
-    for command, arguments in {
-            "inspect": ["inspect", path], "plan": ["plan", path, "--to", "new-phone"], "futures": ["plan", path],
-            "diff": ["diff", good, path]}.items():
-        if command in ("inspect", "plan") and command not in checker.commands:
-            continue
-        for flags in ([], ["--json"], ["--format", "html", "-o", page]):
-            check_report(*arguments, *flags, *password, page=page)
-            page.unlink(missing_ok=True)
-    for flags in ([], ["--json"]):
-        if "convert" in checker.commands:
-            check_report("convert", path, "-o", f"{folder / 'copy'}/", *flags)
-            check_report("convert", path, "--decrypted", "-o", f"{folder / 'clear'}/", *flags, *password,
-                         codes={PARTIAL if is_detectable else SUCCESS, *NO_COPY_CODES})
-        if "export" in checker.commands:
-            check_report(
-                "export", path, "--files", folder / "files", *flags, *password,
-                codes={PARTIAL if is_detectable else SUCCESS})
-        for written in ("copy", "clear", "files"):
-            shutil.rmtree(folder / written, ignore_errors=True)
+
+    def check_pages(self):
+        """Check the text, the JSON and the HTML of the commands that only read the backup."""
+        commands = [["plan", self.path], ["diff", self.unchanged_backup, self.path]]
+        if "plan" in self.checker.commands:
+            commands.insert(0, ["plan", self.path, "--to", "new-phone"])
+        if "inspect" in self.checker.commands:
+            commands.insert(0, ["inspect", self.path])
+        page = self.folder / "page.html"
+        for command in commands:
+            for flags in ([], ["--json"], ["--format", "html", "-o", page]):
+                self.check_report(*command, *flags, *self.password, page=page)
+                page.unlink(missing_ok=True)
+
+    def check_copies(self):
+        """Check the text and the JSON of the commands that write a copy or files."""
+        result_code = PARTIAL if self.is_detectable else SUCCESS
+        copy, decrypted_copy, files = (self.folder / name for name in ("copy", "clear", "files"))
+        for flags in ([], ["--json"]):
+            if "convert" in self.checker.commands:
+                self.check_report("convert", self.path, "-o", f"{copy}/", *flags)
+                self.check_report(
+                    "convert", self.path, "--decrypted", "-o", f"{decrypted_copy}/", *flags, *self.password,
+                    codes={result_code, *NO_COPY_CODES})
+            if "export" in self.checker.commands:
+                self.check_report(
+                    "export", self.path, "--files", files, *flags, *self.password, codes={result_code})
+            for target in (copy, decrypted_copy, files):
+                shutil.rmtree(target, ignore_errors=True)
 
 
 # Faults that the program does not detect, each with the reason. If it detects one, the fault has to be removed.
@@ -526,7 +563,7 @@ def tasks(only):
     selected = [
         ("backup", case.name, case.summary, lambda checker, case=case: check_case(checker, case)) for case in CASES
     ]
-    selected.append(("backup", "several-devices", "a folder with several devices", check_parent))
+    selected.append(("backup", "several-devices", "a folder with several devices", check_several_devices))
     selected.append(("backup", "changed-bytes", "reports on a backup with a changed byte", check_changed_backups))
     selected += [
         ("fault", fault.name, fault.summary, lambda checker, fault=fault: check_fault(checker, fault))
@@ -547,6 +584,20 @@ def run_task(program, work, commands, number, task):
     return task, checker
 
 
+def is_success(kind, name, summary, checker):
+    """Print the failures of a task. Return whether it has the expected result."""
+    if name in UNDETECTED_FAULTS and "verify" in checker.commands:
+        if checker.failures:
+            print(f"known {kind} {name}: {UNDETECTED_FAULTS[name]}")
+            return True
+        print(f"FAIL  {kind} {name}: is detected now, and has to be removed from UNDETECTED_FAULTS")
+        return False
+    if checker.failures:
+        print(f"FAIL  {kind} {name}: {summary}")
+        print("\n".join(f"        {failure}" for failure in checker.failures), flush=True)
+    return not checker.failures
+
+
 def main():
     parser = argparse.ArgumentParser(description="Run Keyhaul over backups of every layout and with single faults.")
     parser.add_argument("--keyhaul", type=pathlib.Path, required=True, help="the built program")
@@ -564,7 +615,7 @@ def main():
     selected = tasks(arguments.only)
     if not selected:
         parser.error(f"there is no backup or fault named {arguments.only}")
-    passed, failed, counts = 0, [], collections.Counter()
+    passed_checks, failed_tasks, counts = 0, 0, collections.Counter()
     with tempfile.TemporaryDirectory(prefix="keyhaul-backups-") as folder:
         work, program = pathlib.Path(folder), arguments.keyhaul.resolve()
         subprocess.run(
@@ -573,23 +624,14 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             running = [
                 pool.submit(run_task, program, work, commands, number, task) for number, task in enumerate(selected)]
-            for done in running:
-                (kind, name, summary, _), checker = done.result()
-                passed += checker.passed
+            for future in running:
+                (kind, name, summary, _), checker = future.result()
+                passed_checks += checker.passed
                 counts[kind] += 1
-                if name in UNDETECTED_FAULTS and "verify" in commands:
-                    if checker.failures:
-                        print(f"known {kind} {name}: {UNDETECTED_FAULTS[name]}")
-                    else:
-                        failed.append(name)
-                        print(f"FAIL  {kind} {name}: is detected now, and has to be removed from UNDETECTED_FAULTS")
-                elif checker.failures:
-                    failed.append(name)
-                    print(f"FAIL  {kind} {name}: {summary}")
-                    print("\n".join(f"        {failure}" for failure in checker.failures), flush=True)
-    print(f"{counts['backup']} backups, {counts['fault']} faults, {passed} checks passed")
-    print(f"{len(selected) - len(failed)} passed, {len(failed)} failed")
-    return 0 if passed and not failed else 1
+                failed_tasks += not is_success(kind, name, summary, checker)
+    print(f"{counts['backup']} backups, {counts['fault']} faults, {passed_checks} checks passed")
+    print(f"{len(selected) - failed_tasks} passed, {failed_tasks} failed")
+    return 0 if passed_checks and not failed_tasks else 1
 
 
 if __name__ == "__main__":

@@ -36,35 +36,52 @@ from faults.bombs import nested_arrays
 from kill_commands import files
 from processes import Launcher
 
-MAX_SECONDS, BASE_MEMORY, MAX_UNPACKED, MAX_INPUT_BYTES = 10, 64 << 20, 64 << 20, 1_000_000
+MAX_SECONDS = 10
+# Sizes in bytes. Keyhaul unpacks at most this much of a compressed file.
+BASE_MEMORY, MAX_UNPACKED, MAX_INPUT_BYTES = 64 << 20, 64 << 20, 1_000_000
+MEBIBYTE, GIBIBYTE = 1 << 20, 1 << 30
+# A tar file is in blocks of this size, and ends in two blocks of zeros.
+TAR_BLOCK = 512
+ZSTANDARD_BLOCK = 1 << 17
 READING_COMMANDS = (
     ["inspect"], ["verify"], ["verify", "--quick"], ["item", "find"], ["convert", "-o", "copy/"],
     ["export", "--files", "out"])
 DATABASE_COMMANDS = (["inspect"], ["verify"], ["item", "find"], ["plan", "--to", "phone"])
 UDID = "X"
+# A stored file that the manifest does not list.
+EXTRA_FILE = f"{UDID}/aa/{'a' * 40}"
 KEYCHAIN_FILE = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 
 
 def tar_header(name, size, kind=b"0", link="", mode=0o600):
     """Return a header in the ustar format. Sizes above eleven octal digits are in base 256."""
-    digits = b"%011o\0" % size if size < 8 ** 11 else b"\x80" + size.to_bytes(11, "big")
+    size_field = b"%011o\0" % size if size < 8 ** 11 else b"\x80" + size.to_bytes(11, "big")
     name = name if isinstance(name, bytes) else name.encode()
+    # Name, mode, user, group, size, time, checksum, type, link, "ustar", version, names, device numbers, prefix.
     block = bytearray(
         struct.pack(
             "100s8s8s8s12s12s8sc100s6s2s32s32s8s8s155s12x", name[:100], b"%07o\0" % mode, b"0000000\0", b"0000000\0",
-            digits, b"00000000000\0", b" " * 8, kind, link.encode(), b"ustar\0", b"00", b"", b"", b"", b"", b"")
+            size_field, b"00000000000\0", b" " * 8, kind, link.encode(), b"ustar\0", b"00", b"", b"", b"", b"", b"")
     )
+    # The checksum is computed with spaces in its place.
     block[148:156] = b"%06o\0 " % sum(block)
     return bytes(block)
 
 
+def tar_entry(name, content):
+    """Return the header and the padded contents of a small file."""
+    return tar_header(name, len(content)) + content + bytes(-len(content) % TAR_BLOCK)
+
+
 def tar_archive(parts, *extra_blocks):
     """Return a tar with the files of a backup and further blocks."""
-    body = b"".join(
-        tar_header(f"{UDID}/{name}", len(content)) + content + bytes(-len(content) % 512)
-        for name, content in parts.items()
-    )
-    return body + b"".join(extra_blocks) + bytes(1024)
+    body = b"".join(tar_entry(f"{UDID}/{name}", content) for name, content in parts.items())
+    return body + b"".join(extra_blocks) + bytes(2 * TAR_BLOCK)
+
+
+def open_tar_archive(parts, name, size):
+    """Return a tar that ends after the header of a file of this size, whose contents have to follow."""
+    return tar_archive(parts)[:-2 * TAR_BLOCK] + tar_header(name, size)
 
 
 def zip_archive(parts, *extra_entries, zeros=()):
@@ -75,8 +92,8 @@ def zip_archive(parts, *extra_entries, zeros=()):
             archive.writestr(f"{UDID}/{name}", content)
         for name, count in zeros:
             with archive.open(f"{UDID}/{name}", "w") as entry:
-                for _ in range(count >> 20):
-                    entry.write(bytes(1 << 20))
+                for _ in range(count // MEBIBYTE):
+                    entry.write(bytes(MEBIBYTE))
         for name, content, mode in extra_entries:
             info = zipfile.ZipInfo("x")
             info.filename, info.external_attr, info.create_system = name, mode << 16, 3
@@ -85,31 +102,43 @@ def zip_archive(parts, *extra_entries, zeros=()):
 
 
 def zeros_in_zstandard(head, count):
-    """Return a frame with some data and then zeros, in runs of 128 kB that need four bytes each."""
+    """Return a frame with some data and then zeros, in runs of 128 kB that need four bytes each.
+
+    A block has a header of 3 bytes: a bit that marks the last block, the type in two bits (0 is raw, 1 is a run), and
+    the size.
+    """
     frame = b"\x28\xb5\x2f\xfd\x00\x88"
-    blocks = [(0, head[position:position + (1 << 17)]) for position in range(0, len(head), 1 << 17)]
-    for _, block in blocks:
+    for position in range(0, len(head), ZSTANDARD_BLOCK):
+        block = head[position:position + ZSTANDARD_BLOCK]
         frame += (len(block) << 3).to_bytes(3, "little") + block
-    run = ((1 << 17) << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
-    return frame + run * (count >> 17) + b"\x01\0\0"
+    run = (ZSTANDARD_BLOCK << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
+    empty_last_block = b"\x01\0\0"
+    return frame + run * (count // ZSTANDARD_BLOCK) + empty_last_block
 
 
 def zeros_in_gzip(head, count):
     """Return a gzip file that starts with some data and continues with zeros."""
+    # 31 selects the format of gzip and the largest window.
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    return (
-        packer.compress(head) + b"".join(packer.compress(bytes(1 << 20)) for _ in range(count >> 20)) + packer.flush()
-    )
+    compressed = packer.compress(head)
+    for _ in range(count // MEBIBYTE):
+        compressed += packer.compress(bytes(MEBIBYTE))
+    return compressed + packer.flush()
 
 
 def binary_plist(objects, count=None):
-    """Return a binary property list with encoded objects. `count` is the declared number of objects."""
+    """Return a binary property list with encoded objects. `count` is the declared number of objects.
+
+    It is "bplist00", the objects, the table of their offsets, and a trailer. The trailer has 6 zero bytes, the size of
+    an offset (4), the size of a reference (4), the object count, the root's index and the table's offset.
+    """
     body, offsets = b"bplist00", []
-    for content in objects:
+    for encoded_object in objects:
         offsets.append(len(body))
-        body += content
-    table = b"".join(struct.pack(">I", offset) for offset in offsets)
-    return body + table + bytes(6) + bytes([4, 4]) + struct.pack(">QQQ", count or len(objects), 0, len(body))
+        body += encoded_object
+    offset_table = b"".join(struct.pack(">I", offset) for offset in offsets)
+    trailer = bytes(6) + bytes([4, 4]) + struct.pack(">QQQ", count or len(objects), 0, len(body))
+    return body + offset_table + trailer
 
 
 def property_lists():
@@ -144,6 +173,7 @@ def databases(original):
     """Yield the name and contents of malicious databases."""
     def with_bytes(position, value):
         return original[:position] + value + original[position + len(value):]
+    # The header has the page size at 16, the page count at 28, and the free pages at 32.
     yield "four-billion-pages", with_bytes(28, b"\xff\xff\xff\xff")
     yield "pages-of-64-kB", with_bytes(16, b"\0\1")
     yield "pages-of-no-bytes", with_bytes(16, b"\0\0")
@@ -181,51 +211,46 @@ def tar_bombs(parts):
         ("a-terabyte", terabyte), ("just-over", terabyte + 1), ("all-of-63-bits", (1 << 63) - 1),
         ("negative", (1 << 88) - 1)
     ):
-        yield f"tar-{name}", "b.tar", tar_archive(parts, tar_header(f"{UDID}/aa/{'a' * 40}", size))
-    yield "tar-of-names", "b.tar", tar_archive(parts, *(tar_header(f"{UDID}/aa/{n:040x}", 0) for n in range(1700)))
+        yield f"tar-{name}", "b.tar", tar_archive(parts, tar_header(EXTRA_FILE, size))
+    empty_files = [tar_header(f"{UDID}/aa/{number:040x}", 0) for number in range(1700)]
+    yield "tar-of-names", "b.tar", tar_archive(parts, *empty_files)
     yield "tar-long-name", "b.tar", tar_archive(parts, tar_header("././@LongLink", 800_000, b"L") + b"a" * 800_256)
-    yield (
-        "tar-pax-of-nine-digits",
-        "b.tar",
-        tar_archive(
-            parts, tar_header("pax", 512, b"x") + b"26 size=99999999999999999\n".ljust(512, b"\0"), tar_header("a", 0)
-        ),
-    )
+    pax_header = tar_header("pax", TAR_BLOCK, b"x") + b"26 size=99999999999999999\n".ljust(TAR_BLOCK, b"\0")
+    yield "tar-pax-of-nine-digits", "b.tar", tar_archive(parts, pax_header, tar_header("a", 0))
 
 
 def compressed_bombs(parts):
     """Yield compressed archives that unpack to hundreds of megabytes, or to gigabytes."""
     for part in ("Manifest.plist", "Manifest.db", KEYCHAIN_FILE, "Info.plist"):
         other_parts = {name: content for name, content in parts.items() if name != part}
-        name, count = part.rsplit("/", maxsplit=1)[-1][:12], 600 << 20
-        head = tar_archive(other_parts)[:-1024] + tar_header(f"{UDID}/{part}", count)
-        yield f"zst-zeros-{name}", "b.tar.zst", zeros_in_zstandard(head, count + 1024)
-        yield f"gz-zeros-{name}", "b.tar.gz", zeros_in_gzip(head, count)
-        yield f"zip-zeros-{name}", "b.zip", zip_archive(other_parts, zeros=[(part, count)])
+        name, size = part.rsplit("/", maxsplit=1)[-1][:12], 600 * MEBIBYTE
+        head = open_tar_archive(other_parts, f"{UDID}/{part}", size)
+        yield f"zst-zeros-{name}", "b.tar.zst", zeros_in_zstandard(head, size + 2 * TAR_BLOCK)
+        yield f"gz-zeros-{name}", "b.tar.gz", zeros_in_gzip(head, size)
+        yield f"zip-zeros-{name}", "b.zip", zip_archive(other_parts, zeros=[(part, size)])
+    size = 28 * GIBIBYTE
     yield (
-        "zst-of-tens-of-gigabytes", "b.tar.zst",
-        zeros_in_zstandard(tar_archive(parts)[:-1024] + tar_header(f"{UDID}/aa/{'a' * 40}", 28 << 30), 28 << 30))
-    yield "zst-of-nothing", "b.tar.zst", zeros_in_zstandard(b"", 30 << 30)
+        "zst-of-tens-of-gigabytes", "b.tar.zst", zeros_in_zstandard(open_tar_archive(parts, EXTRA_FILE, size), size))
+    yield "zst-of-nothing", "b.tar.zst", zeros_in_zstandard(b"", 30 * GIBIBYTE)
 
 
 def zip_bombs(parts):
     """Yield zip files whose directories declare too much."""
-    bomb = zip_archive(parts, zeros=[("aa/" + "a" * 40, 1 << 20)])
-    position = bomb.rindex(b"PK\5\6")
-    yield "zip-of-65535-entries", "b.zip", bomb[:position + 8] + b"\xff\xff\xff\xff" + bomb[position + 12:]
-    sizes = bomb.rindex(b"PK\1\2") + 20
-    yield "zip-declares-four-gigabytes", "b.zip", bomb[:sizes] + b"\xff\xff\xff\xfe" * 2 + bomb[sizes + 8:]
-    directory = bomb.index(b"PK\1\2")
-    entries = bomb[directory:position]
-    yield (
-        "zip-entries-on-one-blob",
-        "b.zip",
-        bomb[:directory]
-        + entries * 300
-        + bomb[position : position + 8]
-        + struct.pack("<HHII", 0xFFFF, 0xFFFF, len(entries) * 300, directory)
-        + b"\0\0",
+    archive = zip_archive(parts, zeros=[("aa/" + "a" * 40, MEBIBYTE)])
+    # The end record has two counts of entries at 8, the size of the directory at 12, and its offset at 16.
+    end_record = archive.rindex(b"PK\5\6")
+    yield "zip-of-65535-entries", "b.zip", archive[:end_record + 8] + b"\xff\xff\xff\xff" + archive[end_record + 12:]
+    # An entry of the directory has both sizes of its file at 20.
+    sizes = archive.rindex(b"PK\1\2") + 20
+    yield "zip-declares-four-gigabytes", "b.zip", archive[:sizes] + b"\xff\xff\xff\xfe" * 2 + archive[sizes + 8:]
+    directory = archive.index(b"PK\1\2")
+    repeated_entries = archive[directory:end_record] * 300
+    changed_end_record = (
+        archive[end_record:end_record + 8]
+        + struct.pack("<HHII", 0xFFFF, 0xFFFF, len(repeated_entries), directory)
+        + b"\0\0"
     )
+    yield "zip-entries-on-one-blob", "b.zip", archive[:directory] + repeated_entries + changed_end_record
 
 
 def folder_bombs(parts):
@@ -269,45 +294,41 @@ def json_bombs():
     yield "zeros", bytes(900_000)
 
 
+PHONE = {"name": "x", "product_type": "iPhone15,2", "product_version": "18.1"}
+KEY = ["--password-file", "../../password"]
+# The kinds of documents: a valid one with BOMB in the place of its last value, and the commands that read the file.
+DOCUMENT_KINDS = {
+    "plan": (
+        b'{"format":"migration-plan/1","items":BOMB}',
+        [["restore", "../../b", "--to", "phone", "--plan", "FILE", "--yes", *KEY]]),
+    "expectations": (
+        b'{"format":"plan-expectations/1","expectations":BOMB}',
+        [["plan", "../../b", "--to", "phone", "--expect", "FILE", *KEY]]),
+    "description": (
+        b'{"format":"device-fixture/1","seed":7,"created":"2026-11-20T17:58:00Z","device":%s,"items":BOMB}'
+        % json.dumps(PHONE).encode(),
+        [["device", "create", "x", "--from", "FILE", "--dry-run"]]),
+    "dump": (
+        b'{"genp":BOMB}', [["inspect", "FILE"], ["item", "find", "FILE"], ["plan", "FILE", "--to", "phone"]]),
+}
+
+
 def documents():
-    """Yield the name and contents of each document, and the commands that read it. `FILE` stands for its path."""
-    key = ["--password-file", "../../password"]
-    phone = {"name": "x", "product_type": "iPhone15,2", "product_version": "18.1"}
-    kinds = (
-        (
-            "plan", b'{"format":"migration-plan/1","items":%s}',
-            [["restore", "../../b", "--to", "phone", "--plan", "FILE", "--yes", *key]]),
-        (
-            "expectations", b'{"format":"plan-expectations/1","expectations":%s}',
-            [["plan", "../../b", "--to", "phone", "--expect", "FILE", *key]]),
-        (
-            "description",
-            b'{"format":"device-fixture/1","seed":7,"created":"2026-11-20T17:58:00Z","device":%s,"items":%%s}'
-            % json.dumps(phone).encode(),
-            [["device", "create", "x", "--from", "FILE", "--dry-run"]],
-        ),
-        ("dump", b'{"genp":%s}', [["inspect", "FILE"], ["item", "find", "FILE"], ["plan", "FILE", "--to", "phone"]]),
-    )
-    for kind, head, calls in kinds:
+    """Yield the name and contents of each document, and the commands that read it. FILE is replaced with its path."""
+    for kind, (valid_document, commands) in DOCUMENT_KINDS.items():
         for name, content in json_bombs():
-            yield f"{kind}-{name}", content, calls
-            yield f"{kind}-with-a-head-{name}", head.replace(b"%s", content), calls
+            yield f"{kind}-{name}", content, commands
+            yield f"{kind}-with-a-head-{name}", valid_document.replace(b"BOMB", content), commands
         if kind == "dump":
             for name, content in property_lists():
-                yield f"{kind}-{name}", content, calls
+                yield f"{kind}-{name}", content, commands
     # The size of a device's record has a separate limit, and many apps reach it first.
     apps = [{"name": f"app {number}", "groups": [f"G.{number}"]} for number in range(20_000)]
-    many = json.dumps(
-        {
-            "format": "device-fixture/1",
-            "seed": 7,
-            "created": "2026-11-20T17:58:00Z",
-            "device": phone,
-            "apps": apps,
-            "items": [],
-        }
-    )
-    yield "description-of-20000-apps", many.encode(), [["device", "create", "x", "--from", "FILE"]]
+    description = {
+        "format": "device-fixture/1", "seed": 7, "created": "2026-11-20T17:58:00Z", "device": PHONE, "apps": apps,
+        "items": [],
+    }
+    yield "description-of-20000-apps", json.dumps(description).encode(), [["device", "create", "x", "--from", "FILE"]]
 
 
 def time_bombs(scale=1):
@@ -351,11 +372,15 @@ MALICIOUS_NAMES = [
     "X/..", "X/a/../../../victim/x", "X\\..\\..\\victim\\x", "..\\victim\\x", "C:x", "c:/x", "//server/share", "X//x",
     "X/a/./b", "X/a.", "X/a ", "X/./x", "X/manifest.plist", "X/Manifest.plist", "X/Manifest.plist.", "X/" + "a" * 1_500,
     "X/a\n../x"]
+# The types of a tar's entries.
+HARD_LINK, SYMBOLIC_LINK, CHARACTER_DEVICE, BLOCK_DEVICE, PIPE = b"1", b"2", b"3", b"4", b"6"
+# The type, the target and the name of each entry.
 MALICIOUS_LINKS = [
-    (b"2", "../victim", "X/link"), (b"2", "/etc/passwd", "X/link"), (b"2", "../victim/file", "X/Manifest.plist"),
-    (b"2", "Manifest.plist", "X/link"), (b"1", "../victim/file", "X/link"), (b"1", "/etc/passwd", "X/link"),
-    (b"1", "X/Manifest.plist", "X/link"), (b"6", "", "X/pipe"), (b"3", "", "X/device"), (b"4", "", "X/disk"),
-    (b"2", "../victim", "X/aa"),
+    (SYMBOLIC_LINK, "../victim", "X/link"), (SYMBOLIC_LINK, "/etc/passwd", "X/link"),
+    (SYMBOLIC_LINK, "../victim/file", "X/Manifest.plist"), (SYMBOLIC_LINK, "Manifest.plist", "X/link"),
+    (HARD_LINK, "../victim/file", "X/link"), (HARD_LINK, "/etc/passwd", "X/link"),
+    (HARD_LINK, "X/Manifest.plist", "X/link"), (PIPE, "", "X/pipe"), (CHARACTER_DEVICE, "", "X/device"),
+    (BLOCK_DEVICE, "", "X/disk"), (SYMBOLIC_LINK, "../victim", "X/aa"),
 ]
 
 
@@ -363,19 +388,15 @@ def crafted_archives(parts):
     """Yield the name, file name and contents of archives with malicious names and links."""
     for number, name in enumerate(MALICIOUS_NAMES):
         if len(name) <= 100:
-            yield f"tar-name-{number}", "b.tar", tar_archive(parts, tar_header(name, 3) + b"bad" + bytes(509))
+            yield f"tar-name-{number}", "b.tar", tar_archive(parts, tar_entry(name, b"bad"))
         yield f"zip-name-{number}", "b.zip", zip_archive(parts, (name, b"bad", stat.S_IFREG | 0o600))
     for number, (kind, link, name) in enumerate(MALICIOUS_LINKS):
-        through = tar_header(f"{name}/file", 3) + b"bad" + bytes(509)
-        yield f"tar-link-{number}", "b.tar", tar_archive(parts, tar_header(name, 0, kind, link), through)
-        if kind == b"2":
-            yield (
-                f"zip-link-{number}",
-                "b.zip",
-                zip_archive(
-                    parts, (name, link.encode(), stat.S_IFLNK | 0o777), (f"{name}/file", b"bad", stat.S_IFREG | 0o600)
-                ),
-            )
+        file_behind_link = tar_entry(f"{name}/file", b"bad")
+        yield f"tar-link-{number}", "b.tar", tar_archive(parts, tar_header(name, 0, kind, link), file_behind_link)
+        if kind == SYMBOLIC_LINK:
+            link_entry = (name, link.encode(), stat.S_IFLNK | 0o777)
+            file_entry = (f"{name}/file", b"bad", stat.S_IFREG | 0o600)
+            yield f"zip-link-{number}", "b.zip", zip_archive(parts, link_entry, file_entry)
 
 
 def with_source(command, source):
@@ -388,8 +409,8 @@ class InputTester:
     """The checks of single inputs, with the largest costs."""
 
     def __init__(self, program, launcher, work, prints_results):
-        self.program, self.launcher, self.work, self.prints_results, self.checks = (
-            program.resolve(), launcher, work, prints_results, Checks())
+        self.program, self.launcher, self.work, self.prints_results = program.resolve(), launcher, work, prints_results
+        self.checks = Checks()
         # The program works in the input folder. Files next to it must not change.
         self.sandbox, self.input_folder = work / "sandbox", work / "sandbox" / "input"
         self.runs, self.slowest, self.largest = 0, (0, ""), (0, "")
@@ -403,24 +424,18 @@ class InputTester:
 
     def measure(self, name, folder, archive, password, largest, commands=READING_COMMANDS):
         """Run each command on an archive or folder. Return the exit codes."""
-        allowed = BASE_MEMORY + 2 * largest
+        allowed_memory = BASE_MEMORY + 2 * largest
         codes = []
         for command in commands:
-            password_options = (
-                []
-                if "--quick" in command or command[0] in ("inspect", "convert")
-                else ["--password-file", str(password)]
-            )
-            codes.append(
-                self.check_run(
-                    f"{name}, {' '.join(command)}", [*with_source(command, archive), *password_options], folder, allowed
-                )
-            )
+            arguments = with_source(command, archive)
+            if "--quick" not in command and command[0] not in ("inspect", "convert"):
+                arguments += ["--password-file", str(password)]
+            codes.append(self.check_run(f"{name}, {' '.join(command)}", arguments, folder, allowed_memory))
         if self.prints_results:
             print(name, codes)
         return codes
 
-    def check_run(self, context, command, folder, allowed):
+    def check_run(self, context, command, folder, allowed_memory):
         """Run a command, and check its exit code and its cost. Return the exit code."""
         code, seconds, memory = self.run(command, folder)
         self.runs += 1
@@ -428,10 +443,11 @@ class InputTester:
         # A device description is rejected with 64.
         self.checks.check(code is not None and (0 <= code <= 16 or code == 64), f"{context}: ended with {code}")
         self.checks.check(seconds <= MAX_SECONDS, f"{context}: {seconds:.1f} s of CPU time")
-        self.checks.check(memory <= allowed, f"{context}: {memory >> 20} MB of memory, {allowed >> 20} allowed")
+        self.checks.check(
+            memory <= allowed_memory, f"{context}: {memory >> 20} MB of memory, {allowed_memory >> 20} allowed")
         return code
 
-    def measure_document(self, name, content, calls):
+    def measure_document(self, name, content, commands):
         """Check that a document is rejected, without a new device or file."""
         folder, stored, largest = self.write("document", content)
         self.checks.check(stored <= MAX_INPUT_BYTES, f"{name}: {stored} bytes are too large for this test")
@@ -441,7 +457,7 @@ class InputTester:
                 f"{name}, {' '.join(command[:2])}",
                 ["document" if argument == "FILE" else argument for argument in command], folder,
                 BASE_MEMORY + 2 * largest)
-            for command in calls
+            for command in commands
         ]
         if self.prints_results:
             print(name, codes)
@@ -583,9 +599,9 @@ def main():
         parts = tester.prepare(password)
         counts = dict.fromkeys(
             ("bombs", "documents", "databases", "time bombs", "crafted archives", "published faults"), 0)
-        for name, content, calls in documents():
+        for name, content, commands in documents():
             if name.startswith(arguments.only):
-                tester.measure_document(name, content, calls)
+                tester.measure_document(name, content, commands)
                 counts["documents"] += 1
         for name, content in database_bombs():
             if name.startswith(arguments.only):

@@ -31,6 +31,11 @@ FAULTS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EINTR": errno.EINTR, "EDQUO
 VARIANTS = [("none", "none"), ("all", "none"), ("all", "torn"), ("some", "torn"), ("none", "all"), ("some", "none")]
 
 
+# SQLite does not repeat the sync of a file and the removal of a journal, which no signal interrupts on a local disk. It
+# reports an error.
+UNREPEATED_CALLS = re.compile(r"sync:(keychain-2|sim)\.db|unlink:(keychain-2|sim)\.db-journal")
+
+
 class WatchedSandbox(Sandbox):
     """A sandbox whose program runs with the preloaded library."""
 
@@ -61,7 +66,7 @@ class CallTester(CommandTester):
         subprocess.run(
             [shutil.which("cc") or "clang", "-shared", "-fPIC", "-O1", "-Wall", "-Wno-nonnull", "-o", str(self.library),
              str(pathlib.Path(__file__).with_name("system_calls.c")), "-ldl"], check=True)
-        self.codes, self.image_count, self.seen_images, self.fault_count = {}, 0, {}, 0
+        self.codes, self.image_count, self.seen_images, self.fault_count = {}, 0, set(), 0
 
     def watched_sandbox(self, origin):
         """Return a copy of a folder, in which file calls are counted."""
@@ -72,15 +77,15 @@ class CallTester(CommandTester):
     def test_faults(self, scenario, every, offset, kind=""):
         """Run a scenario with a fault in every `every`-th call, from another call on for each kind of fault."""
         self.record_reference(scenario)
-        origin = self.references[scenario.name][0]
+        origin = self.references[scenario.name].origin
         names_path = self.work / "names"
         total = self.watched_sandbox(origin).run_watched(scenario.command, NAMES=names_path)[2]
         self.checks.check(total > 10, f"{scenario.name}: {total} calls")
         selected = [call for call, name in enumerate(names_path.read_text().splitlines(), 1) if re.search(kind, name)]
-        for position, (fault, number) in enumerate(FAULTS.items()):
+        for position, (fault, error_number) in enumerate(FAULTS.items()):
             for call in selected[(offset + position) % every::every]:
                 sandbox = self.watched_sandbox(origin)
-                code, error_output, _, name = sandbox.run_watched(scenario.command, FAIL=call, ERRNO=number)
+                code, error_output, _, name = sandbox.run_watched(scenario.command, FAIL=call, ERRNO=error_number)
                 if name != "none":
                     self.fault_count += 1
                     self.check_run(
@@ -88,59 +93,66 @@ class CallTester(CommandTester):
                         error_output)
 
     def check_run(self, scenario, sandbox, context, fault, code, error_output):
-        """Check the state after one fault."""
-        origin, old, new, names, before, _ = self.references[scenario.name]
-        check = self.checks.check
+        """Check the exit code, the state and the files after one fault, and run the command again if it failed."""
+        check, new_state = self.checks.check, self.references[scenario.name].new_state
         self.codes[fault, code] = self.codes.get((fault, code), 0) + 1
-        found = scenario.read_state(sandbox)
-        if isinstance(new, dict):
-            # Files are exported one by one, and the manifest of the export lists the missing ones.
-            partial = {name: content for name, content in found.items() if name != "keyhaul-files.jsonl"}
-            check(
-                found == new if code == 0 else set(partial.items()) <= set(new.items()), f"{context}: different files"
-            )
-        elif code == 0 and found != new and scenario.name == "export of items":
-            # The key of the source device is used if it is available.
-            check(
-                found == self.without_device(scenario),
-                f"{context}: the items are those neither with nor without the device's key")
-        elif code in (0, 5, *scenario.partial_codes):
-            check(found == new, f"{context}: ended with {code} and is not the new state: {error_output[:200]}")
-        else:
-            check(
-                found == old,
-                f"{context}: ended with {code} and is not the old state: {error_output[:200]} {str(found)[:200]}")
+        state = scenario.read_state(sandbox)
+        self.check_state(scenario, state, context, code, error_output)
         check(
             code in (0, 1, 3, 4, 5, 10, 11, 13, 14, *scenario.refusal_codes),
             f"{context}: ended with {code}: {error_output[:300]}")
         check(code == 0 or error_output, f"{context}: ended with {code} without a message")
-        # A successful run leaves no temporary file and no replaced backup. SQLite keeps its own files.
-        if code not in (5, *scenario.partial_codes):
-            leftover = set(files(sandbox.folder)) - set(before) - names
-            if code == 0:
-                leftover = {
-                    name
-                    for name in leftover
-                    if not name.endswith(("-wal", "-shm")) and not is_empty_journal(sandbox.folder / name)
-                }
-            check(not leftover or isinstance(new, dict), f"{context}: leaves {sorted(leftover)[:3]}")
-        # SQLite does not repeat the sync of a file and the removal of a journal, which no signal interrupts on a local
-        # disk. It reports an error.
-        if fault == "EINTR" and not re.search(
-            r"sync:(keychain-2|sim)\.db|unlink:(keychain-2|sim)\.db-journal", context
-        ):
+        # After 5 and the partial codes, a replaced backup may remain. An export leaves a part of its files.
+        if code not in (5, *scenario.partial_codes) and not isinstance(new_state, dict):
+            leftover = self.leftover_files(scenario, sandbox, is_successful=code == 0)
+            check(not leftover, f"{context}: leaves {sorted(leftover)[:3]}")
+        if fault == "EINTR" and not UNREPEATED_CALLS.search(context):
             check(code == 0, f"{context}: a signal that interrupts a call ends the run: {error_output[:200]}")
-        if found != new:
+        if state != new_state:
             code, _, error_output = sandbox.run(*scenario.command)
             check(
-                code == 0 and scenario.read_state(sandbox) == new,
+                code == 0 and scenario.read_state(sandbox) == new_state,
                 f"{context}: a second run ended with {code}: {error_output}")
+
+    def check_state(self, scenario, state, context, code, error_output):
+        """Check that the state is the one that the exit code claims."""
+        check, reference = self.checks.check, self.references[scenario.name]
+        old, new = reference.old_state, reference.new_state
+        if isinstance(new, dict):
+            # Files are exported one by one, and the manifest of the export lists the missing ones.
+            exported = {name: content for name, content in state.items() if name != "keyhaul-files.jsonl"}
+            check(
+                state == new if code == 0 else set(exported.items()) <= set(new.items()), f"{context}: different files"
+            )
+        elif code == 0 and state != new and scenario.name == "export of items":
+            # The key of the source device is used if it is available.
+            check(
+                state == self.without_device(scenario),
+                f"{context}: the items are those neither with nor without the device's key")
+        elif code in (0, 5, *scenario.partial_codes):
+            check(state == new, f"{context}: ended with {code} and is not the new state: {error_output[:200]}")
+        else:
+            check(
+                state == old,
+                f"{context}: ended with {code} and is not the old state: {error_output[:200]} {str(state)[:200]}")
+
+    def leftover_files(self, scenario, sandbox, is_successful):
+        """Return the files that an undisturbed run does not leave. After a successful run, SQLite may keep its own."""
+        reference = self.references[scenario.name]
+        leftover = set(files(sandbox.folder)) - set(reference.files_before) - reference.names_after
+        if not is_successful:
+            return leftover
+        return {
+            name
+            for name in leftover
+            if not name.endswith(("-wal", "-shm")) and not is_empty_journal(sandbox.folder / name)
+        }
 
     def without_device(self, scenario):
         """Return the state after the command without the device, whose key is then unavailable."""
         undisturbed = Sandbox(self.program, self.work / "without-device")
         if not undisturbed.folder.exists():
-            shutil.copytree(self.references[scenario.name][0], undisturbed.folder)
+            shutil.copytree(self.references[scenario.name].origin, undisturbed.folder)
             shutil.rmtree(undisturbed.folder / "home")
             undisturbed.run_checked(*scenario.command)
         return scenario.read_state(undisturbed)
@@ -150,8 +162,8 @@ class CallTester(CommandTester):
     def test_power_cuts(self, scenario, variants):
         """Record a scenario, and check the disks after a power cut at each change."""
         self.record_reference(scenario)
-        origin, old, new, _, _, _ = self.references[scenario.name]
-        sandbox = self.watched_sandbox(origin)
+        reference = self.references[scenario.name]
+        sandbox = self.watched_sandbox(reference.origin)
         log = self.work / "log"
         log.unlink(missing_ok=True)
         code, error_output, _, _ = sandbox.run_watched(scenario.command, LOG=log)
@@ -160,27 +172,27 @@ class CallTester(CommandTester):
         changes = read_log(log)
         # The last image must equal the files of the run, which shows that the record is complete.
         final_files = {name: content for name, content in read_tree(folder).items() if not name.endswith("-shm")}
-        self.new_sandbox(origin)
-        last = None
+        self.new_sandbox(reference.origin)
+        complete_image = None
         for number, names, contents, image in images(
             folder, changes, f"{scenario.name} power", variants + [("all", "all")]
         ):
             if (names, contents) == ("all", "all"):
-                last = image
+                complete_image = image
                 continue
             self.image_count += 1
             digest = tree_digest(image)
             if digest not in self.seen_images:
-                self.seen_images[digest] = True
-                self.check_image(
-                    scenario, image, f"{scenario.name}, cut after {number + 1} of {len(changes)} ({names}, {contents})",
-                    old, new)
+                self.seen_images.add(digest)
+                context = f"{scenario.name}, cut after {number + 1} of {len(changes)} ({names}, {contents})"
+                self.check_image(scenario, image, context)
+        recorded_files = {name: content for name, content in complete_image.items() if content is not None}
         self.checks.check(
-            {name: content for name, content in last.items() if content is not None} == final_files,
-            f"{scenario.name}: the record does not result in the files on the disk")
+            recorded_files == final_files, f"{scenario.name}: the record does not result in the files on the disk")
 
-    def check_image(self, scenario, image, context, old, new):
+    def check_image(self, scenario, image, context):
         """Write an image to a folder, and check the state that the program finds."""
+        old, new = self.references[scenario.name].old_state, self.references[scenario.name].new_state
         folder = self.work / "sandbox"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -194,14 +206,14 @@ class CallTester(CommandTester):
                 path.touch(mode=0o600)
                 path.write_bytes(content)
         sandbox = Sandbox(self.program, folder)
-        found = scenario.read_state(sandbox)
+        state = scenario.read_state(sandbox)
         if isinstance(new, dict):
             code, _, error_output = sandbox.run(*scenario.command)
             self.checks.check(
                 code == 0 and scenario.read_state(sandbox) == new,
                 f"{context}: a second run ended with {code}: {error_output}")
         else:
-            self.checks.check(found in (old, new), f"{context}: neither the old nor the new state: {str(found)[:400]}")
+            self.checks.check(state in (old, new), f"{context}: neither the old nor the new state: {str(state)[:400]}")
 
 
 def read_tree(folder):
@@ -211,10 +223,11 @@ def read_tree(folder):
 
 def tree_digest(image):
     """Return the digest of an image."""
-    sha = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(image):
-        sha.update(name.encode() + b"\0" + hashlib.sha256(image[name] or b"").digest() + bytes([image[name] is None]))
-    return sha.digest()
+        is_folder = image[name] is None
+        digest.update(name.encode() + b"\0" + hashlib.sha256(image[name] or b"").digest() + bytes([is_folder]))
+    return digest.digest()
 
 
 def main():

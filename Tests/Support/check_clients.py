@@ -34,6 +34,13 @@ FIRST, SECOND, WRONG = "first-Tq7", "second-Zx4", "wrong-Hk9"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "Fixtures/devices"
 RESTORE = ["restore", "--system", "--no-reboot"]
+CLIENT_PROGRAMS = ("idevicepair", "ideviceinfo", "idevicebackup2", "idevice_id")
+# The stored keychain file in a backup.
+KEYCHAIN_FILE = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+# Texts that the server's log must contain, one for each kind of request.
+LOGGED_REQUESTS = (
+    "usbmuxd: ListDevices", "usbmuxd: Connect to port 62078", "lockdown: StartService", "com.apple.afc: lock",
+    "com.apple.mobile.notification_proxy: ")
 
 
 class ServedTestDevices(ServedDevices):
@@ -201,10 +208,14 @@ def restored_by_program(devices, backup, target, password):
     return items
 
 
-# The protection classes that a restore brings: onto the same device or another one, with a password or without.
-ARRIVING = {
-    (True, False): {"ak", "ck", "dk", "aku", "cku", "dku"}, (True, True): {"ak", "ck", "dk", "aku", "cku", "dku"},
-    (False, False): set(), (False, True): {"ak", "ck", "dk"},
+# The protection classes that a restore brings.
+ALL_CLASSES, MIGRATING_CLASSES = {"ak", "ck", "dk", "aku", "cku", "dku"}, {"ak", "ck", "dk"}
+RESTORED_CLASSES = {
+    # (the same device, with a password)
+    (True, False): ALL_CLASSES,
+    (True, True): ALL_CLASSES,
+    (False, False): set(),
+    (False, True): MIGRATING_CLASSES,
 }
 
 
@@ -223,19 +234,23 @@ def check_restore(checks, devices, make_client, folder, source, target, password
         not problems,
         f"{context}: its {len(planned)} items are those of the plan ({plan['summary']['migrates']} migrate, "
         f"{plan['summary']['removed']} removed)", "\n".join(problems))
-    checks.check(arriving == ARRIVING[source == target, bool(password)], f"{context} brings {sorted(arriving) or 'nothing'}")
+    checks.check(
+        arriving == RESTORED_CLASSES[source == target, bool(password)],
+        f"{context} brings {sorted(arriving) or 'nothing'}")
     if expected is not None:
         checks.check(devices.items(target) == expected, f"{context} equals keyhaul restore")
 
 
 def check_backup(checks, devices, text, backup, device, password):
-    """Check a client's backup with every tool: the program's own check, the device, other readers, and `keyhaul backup`."""
+    """Check a client's backup with `keyhaul verify`, the device's items, other readers, and `keyhaul backup`."""
     devices.verify(backup, password)
     key = devices.hardware_key(device)
     exported = [
-        interop.program_item(entry) for entry in devices.entries(device) if interop.is_exported(entry, devices.device_only)]
-    found = client_backups.backup_items(backup, password, key)
-    problems = client_backups.item_problems(exported, found)
+        interop.program_item(entry)
+        for entry in devices.entries(device)
+        if interop.is_exported(entry, devices.device_only)
+    ]
+    problems = client_backups.item_problems(exported, client_backups.backup_items(backup, password, key))
     checks.check(not problems, f"{text} has the {len(exported)} items of the device", "\n".join(problems))
     keychain = client_backups.Backup(backup, (password or "").encode()).keychain_file()
     readers = client_backups.keychain_by_reader(backup, password)
@@ -251,58 +266,75 @@ def check_backup(checks, devices, text, backup, device, password):
         client_backups.contents(backup, password, key), client_backups.contents(keyhaul_backup, password, key))
     unexplained = [name for name in differences if name not in client_backups.DIFFERENCES]
     checks.check(
-        not unexplained, f"{text} differs from keyhaul backup in {len(differences)} listed parts", ", ".join(unexplained))
+        not unexplained, f"{text} differs from keyhaul backup in {len(differences)} listed parts",
+        ", ".join(unexplained))
     devices.differences.update(differences)
 
 
-def check_client(checks, devices, make_client, folder):
-    """Check pairing, backups, restores and changes of the backup password with one client."""
-    client = make_client("old-phone")
-    udid = client.udid
-    folder.mkdir()
-    backup = folder / udid
-    client.pair()
-    checks.check(udid in client.info(), "pairs, and shows the device")
+class ClientTest:
+    """The checks of one client with `old-phone`, whose backups are in a folder."""
 
-    client.backup(folder, full=True)
+    def __init__(self, checks, devices, make_client, folder):
+        self.checks, self.devices, self.make_client, self.folder = checks, devices, make_client, folder
+        self.client = make_client("old-phone")
+        # The exit codes of a client that reports a wrong password.
+        self.wrong_password_codes = (self.client.wrong_password, 1, 255)
+        folder.mkdir()
 
-    def check(text, password=None):
-        check_backup(checks, devices, text, backup, "old-phone", password)
+    def check(self):
+        """Check pairing, backups, restores and changes of the backup password."""
+        self.client.pair()
+        self.checks.check(self.client.udid in self.client.info(), "pairs, and shows the device")
+        self.check_unencrypted_backups()
+        self.check_restores(None)
+        self.check_password_changes()
+        self.check_wrong_password()
+        self.check_restores(SECOND)
+        self.check_encryption_off()
+        self.client.unpair()
 
-    check("a full backup")
-    client.backup(folder)
-    check("a second backup over it")
-    checks.check("KeychainDomain" in client.information(folder), "info names the keychain's domain")
-    checks.check("keychain-backup.plist" in client.listing(folder), "list names the keychain's file")
-    unpacked = client.unback(folder)
-    checks.check(
-        unpacked.read_bytes() == (backup / "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e").read_bytes(),
-        "unback gives the stored file")
+    def back_up(self, text, password=None, full=False):
+        """Make a backup, and check it with every tool."""
+        self.client.backup(self.folder, full=full)
+        check_backup(self.checks, self.devices, text, self.folder / self.client.udid, "old-phone", password)
 
-    check_restore(checks, devices, make_client, folder, "old-phone", "old-phone", None)
-    check_restore(checks, devices, make_client, folder, "old-phone", "new-phone", None)
+    def check_unencrypted_backups(self):
+        self.back_up("a full backup", full=True)
+        self.back_up("a second backup over it")
+        self.checks.check("KeychainDomain" in self.client.information(self.folder), "info names the keychain's domain")
+        self.checks.check("keychain-backup.plist" in self.client.listing(self.folder), "list names the keychain's file")
+        unpacked = self.client.unback(self.folder)
+        stored = self.folder / self.client.udid / KEYCHAIN_FILE
+        self.checks.check(unpacked.read_bytes() == stored.read_bytes(), "unback gives the stored file")
 
-    client.encryption_on(folder, FIRST)
-    client.backup(folder)
-    check("an encrypted backup", FIRST)
-    output = client.change(folder, WRONG, SECOND, status=(client.wrong_password, 1, 255))
-    checks.check("207" in output or "password" in output.lower(), "a wrong password is refused", output)
-    client.change(folder, FIRST, SECOND)
-    client.backup(folder)
-    check("after a change, an encrypted backup", SECOND)
-    before = devices.items("new-phone")
-    make_client("new-phone").restore(
-        folder, WRONG, source=udid, status=(client.wrong_password, 1, 255))
-    checks.check(devices.items("new-phone") == before, "a restore with a wrong password changes nothing")
-    check_restore(checks, devices, make_client, folder, "old-phone", "old-phone", SECOND)
-    check_restore(checks, devices, make_client, folder, "old-phone", "new-phone", SECOND)
-    client.encryption_off(folder, WRONG, status=(client.wrong_password, 1, 255))
-    client.encryption_off(folder, SECOND)
-    client.backup(folder)
-    check("with encryption off, a backup")
-    # The restore of an encrypted backup gave its password to the target.
-    make_client("new-phone").encryption_off(folder, SECOND)
-    client.unpair()
+    def check_restores(self, password):
+        """Check the restores of the backup to the same device and to another one."""
+        for target in ("old-phone", "new-phone"):
+            check_restore(
+                self.checks, self.devices, self.make_client, self.folder, "old-phone", target, password)
+
+    def check_password_changes(self):
+        """Turn encryption on, and change the password."""
+        self.client.encryption_on(self.folder, FIRST)
+        self.back_up("an encrypted backup", FIRST)
+        output = self.client.change(self.folder, WRONG, SECOND, status=self.wrong_password_codes)
+        self.checks.check("207" in output or "password" in output.lower(), "a wrong password is refused", output)
+        self.client.change(self.folder, FIRST, SECOND)
+        self.back_up("after a change, an encrypted backup", SECOND)
+
+    def check_wrong_password(self):
+        before = self.devices.items("new-phone")
+        self.make_client("new-phone").restore(
+            self.folder, WRONG, source=self.client.udid, status=self.wrong_password_codes)
+        self.checks.check(
+            self.devices.items("new-phone") == before, "a restore with a wrong password changes nothing")
+
+    def check_encryption_off(self):
+        self.client.encryption_off(self.folder, WRONG, status=self.wrong_password_codes)
+        self.client.encryption_off(self.folder, SECOND)
+        self.back_up("with encryption off, a backup")
+        # The restore of an encrypted backup gave its password to the target.
+        self.make_client("new-phone").encryption_off(self.folder, SECOND)
 
 
 class CuttingProxy:
@@ -513,6 +545,48 @@ def check_page(checks, devices, pytest):
             run.stdout + run.stderr)
 
 
+def check_device_list(checks, devices):
+    """Check that a client lists both devices."""
+    listed = devices.client("idevice_id", "-l").split()
+    checks.check(
+        sorted(line for line in listed if "-" in line) == sorted(map(devices.udid, ("old-phone", "new-phone"))),
+        "idevice_id lists both devices", str(listed))
+
+
+def check_libimobiledevice(checks, devices, cut_count, seed):
+    """Check libimobiledevice, also with cut connections and with two clients at a time."""
+    print("\nlibimobiledevice")
+
+    def make_client(device):
+        return LibimobiledeviceClient(devices, devices.udid(device))
+
+    ClientTest(checks, devices, make_client, devices.folder / "libimobiledevice").check()
+    check_cuts(checks, devices, make_client, devices.folder / "cuts", cut_count, seed)
+    check_busy(checks, devices, make_client, devices.folder / "busy")
+
+
+def check_pymobiledevice(checks, devices, program):
+    """Check pymobiledevice3, and its extraction of a file."""
+    print("\npymobiledevice3")
+
+    def make_client(device):
+        return PymobiledeviceClient(devices, devices.udid(device), program)
+
+    folder = devices.folder / "pymobiledevice3"
+    ClientTest(checks, devices, make_client, folder).check()
+    checks.check(make_client("old-phone").extract(folder).exists(), "extract gives the file")
+
+
+def check_log(checks, devices):
+    """Check that the server's log has every kind of request, and no password or private key."""
+    log = (devices.folder / "server.log").read_text()
+    missing = [request for request in LOGGED_REQUESTS if request not in log]
+    checks.check(not missing, "the log has a line for each request", f"missing: {missing}")
+    lines_with_secrets = [
+        line for line in log.splitlines() if any(secret in line for secret in (FIRST, SECOND, WRONG, "PRIVATE"))]
+    checks.check(not lines_with_secrets, "no password is in the log", "\n".join(lines_with_secrets[:5]))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--pymobiledevice3", type=pathlib.Path)
@@ -522,7 +596,7 @@ def main():
     parser.add_argument("keyhaul")
     arguments = parser.parse_args()
     program = os.path.abspath(arguments.keyhaul)
-    missing = [name for name in ("idevicepair", "ideviceinfo", "idevicebackup2", "idevice_id") if not shutil.which(name)]
+    missing = [name for name in CLIENT_PROGRAMS if not shutil.which(name)]
     if missing:
         print(f"missing: {', '.join(missing)} (apt-get install libimobiledevice-utils)", file=sys.stderr)
         sys.exit(2)
@@ -533,33 +607,15 @@ def main():
         print(f"seed: {arguments.seed}")
         devices.serve("old-phone", "new-phone")
         try:
-            listed = devices.client("idevice_id", "-l").split()
-            checks.check(
-                sorted(line for line in listed if "-" in line) == sorted(map(devices.udid, ("old-phone", "new-phone"))),
-                "idevice_id lists both devices", str(listed))
-            print("\nlibimobiledevice")
-            make = lambda device: LibimobiledeviceClient(devices, devices.udid(device))
-            check_client(checks, devices, make, devices.folder / "libimobiledevice")
-            check_cuts(checks, devices, make, devices.folder / "cuts", arguments.cuts, arguments.seed)
-            check_busy(checks, devices, make, devices.folder / "busy")
+            check_device_list(checks, devices)
+            check_libimobiledevice(checks, devices, arguments.cuts, arguments.seed)
             if arguments.pymobiledevice3:
-                print("\npymobiledevice3")
-                make = lambda device: PymobiledeviceClient(devices, devices.udid(device), arguments.pymobiledevice3.absolute())
-                check_client(checks, devices, make, devices.folder / "pymobiledevice3")
-                extracted = make("old-phone").extract(devices.folder / "pymobiledevice3")
-                checks.check(extracted.exists(), "extract gives the file")
+                check_pymobiledevice(checks, devices, arguments.pymobiledevice3.absolute())
             print("\nThe listed differences between clients' backups and those of keyhaul backup")
-            for name in sorted(devices.differences):
-                print(f"  {name}: {client_backups.DIFFERENCES[name]}")
+            for difference_name in sorted(devices.differences):
+                print(f"  {difference_name}: {client_backups.DIFFERENCES[difference_name]}")
             devices.stop()
-            log = (devices.folder / "server.log").read_text()
-            lines_with_secrets = [
-                line for line in log.splitlines() if any(word in line for word in (FIRST, SECOND, WRONG, "PRIVATE"))]
-            requests = ("usbmuxd: ListDevices", "usbmuxd: Connect to port 62078", "lockdown: StartService",
-                        "com.apple.afc: lock", "com.apple.mobile.notification_proxy: ")
-            missing = [name for name in requests if name not in log]
-            checks.check(not missing, "the log has a line for each request", f"missing: {missing}")
-            checks.check(not lines_with_secrets, "no password is in the log", "\n".join(lines_with_secrets[:5]))
+            check_log(checks, devices)
             if arguments.pytest:
                 print("\nThe page for authors of backup tools")
                 check_page(checks, devices, arguments.pytest.absolute())

@@ -9,6 +9,7 @@ command therefore has to exit with 0 and the result for an unchanged database, o
 
 import argparse
 import collections
+import itertools
 import json
 import multiprocessing
 import os
@@ -27,7 +28,10 @@ READERS = (
     ["why", "sim.db", "--item", "0", "--to", "new-phone"], ["simulator", "list", "simulators"],
     ["simulator", "seed", "sim.db", "--from", "rest.db", "--dry-run"], ["inspect", "simulators/one"],
 )
+WRITTEN_DATABASES = ("sim.db", "simulators/one/keychain-2-debug.db")
+# The seconds between two writes.
 PAUSES = (0, 0.001, 0.03, 0.2)
+JOURNAL_MODES = ("WAL", "DELETE", "TRUNCATE", "PERSIST")
 # Members with the time of the run, or with the state of the log.
 VOLATILE_MEMBERS = {"made", "digest", "log", "journal", "database", "warnings", "checksum"}
 
@@ -38,7 +42,7 @@ def write(paths, pause, stop):
     while not stop.is_set():
         for path in paths:
             connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-            connection.execute("PRAGMA journal_mode = " + ("WAL", "DELETE", "TRUNCATE", "PERSIST")[round_number % 4])
+            connection.execute(f"PRAGMA journal_mode = {JOURNAL_MODES[round_number % len(JOURNAL_MODES)]}")
             for _ in range(1 + round_number % 3):
                 connection.execute("UPDATE genp SET labl = labl")
             connection.close()
@@ -64,59 +68,72 @@ def items(output):
     return sorted(found)
 
 
+class WriterTest:
+    """Commands that read databases, alone and while another process writes the databases."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = str(program.resolve()), folder
+        self.checks, self.codes = Checks(), collections.Counter()
+        (folder / "simulators" / "one").mkdir(parents=True)
+        self.run("device", "create", "phone", "--from", "old-phone")
+        self.run("device", "create", "new-phone", "--from", "new-phone")
+        for path in (*WRITTEN_DATABASES, "rest.db"):
+            self.run("device", "export", "phone", "-o", path, "--yes")
+        self.items_at_rest = [self.read_at_rest(command) for command in READERS]
+
+    def run(self, *command):
+        """Run a command. Return its exit code, its output, and the end of its error output."""
+        process = subprocess.run(
+            [self.program, *command, "--home", "home", "--no-input", "--json"], cwd=self.folder,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=120, env=dict(os.environ, COLUMNS="200"))
+        return process.returncode, process.stdout, process.stderr.decode("utf-8", "replace").strip()[-400:]
+
+    def read_at_rest(self, command):
+        """Return the items that a command reads while no process writes."""
+        code, output, error_output = self.run(*command)
+        self.checks.check(code == 0, f"{' '.join(command)} at rest ended with {code}: {error_output}")
+        return items(output)
+
+    def read_during_writes(self, pause, seconds):
+        """Run the commands in turn for some seconds, while another process writes with this pause."""
+        stop = multiprocessing.Event()
+        paths = [self.folder / name for name in WRITTEN_DATABASES]
+        writer = multiprocessing.Process(target=write, args=(paths, pause, stop))
+        writer.start()
+        end = time.perf_counter() + seconds
+        for command, expected_items in itertools.cycle(zip(READERS, self.items_at_rest)):
+            if time.perf_counter() >= end:
+                break
+            self.check_command(command, expected_items, f"{' '.join(command)} while a writer pauses {pause} s")
+        stop.set()
+        writer.join()
+
+    def check_command(self, command, expected_items, context):
+        """Check the result of one command during writes."""
+        code, output, error_output = self.run(*command)
+        self.codes[code] += 1
+        # A list of Simulators has the reason for each that cannot be read, and exits with 3.
+        is_partial_list = (
+            command[:2] == ["simulator", "list"] and code == 3 and b"it changed each time" in output
+        )
+        self.checks.check(code in (0, 11) or is_partial_list, f"{context} ended with {code}: {error_output}")
+        if code == 0:
+            self.checks.check(items(output) == expected_items, f"{context} returned different items")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=60)
     arguments = parser.parse_args()
-    program, checks, codes = str(arguments.program.resolve()), Checks(), collections.Counter()
-    with tempfile.TemporaryDirectory(prefix="keyhaul-writers-") as folder_name:
-        folder = pathlib.Path(folder_name)
-
-        def run(*arguments_of_command):
-            process = subprocess.run(
-                [program, *arguments_of_command, "--home", "home", "--no-input", "--json"], cwd=folder,
-                stdin=subprocess.DEVNULL, capture_output=True, timeout=120, env=dict(os.environ, COLUMNS="200"))
-            return process.returncode, process.stdout, process.stderr.decode("utf-8", "replace").strip()[-400:]
-
-        (folder / "simulators" / "one").mkdir(parents=True)
-        run("device", "create", "phone", "--from", "old-phone")
-        run("device", "create", "new-phone", "--from", "new-phone")
-        for path in ("sim.db", "rest.db", "simulators/one/keychain-2-debug.db"):
-            run("device", "export", "phone", "-o", path, "--yes")
-        results_at_rest = [run(*arguments_of_command) for arguments_of_command in READERS]
-        for arguments_of_command, (code, _, error_output) in zip(READERS, results_at_rest):
-            checks.check(code == 0, f"{' '.join(arguments_of_command)} at rest ended with {code}: {error_output}")
+    with tempfile.TemporaryDirectory(prefix="keyhaul-writers-") as folder:
+        test = WriterTest(arguments.program, pathlib.Path(folder))
         for pause in PAUSES:
-            stop = multiprocessing.Event()
-            paths = [folder / "sim.db", folder / "simulators/one/keychain-2-debug.db"]
-            writer = multiprocessing.Process(target=write, args=(paths, pause, stop))
-            writer.start()
-            end, round_number = time.perf_counter() + arguments.seconds / len(PAUSES), 0
-            while time.perf_counter() < end:
-                arguments_of_command, result_at_rest = (
-                    READERS[round_number % len(READERS)], results_at_rest[round_number % len(READERS)])
-                code, output, error_output = run(*arguments_of_command)
-                codes[code] += 1
-                context = f"{' '.join(arguments_of_command)} while a writer pauses {pause} s"
-                # A list of Simulators has the reason for each that cannot be read, and exits with 3.
-                is_list = (
-                    arguments_of_command[:2] == ["simulator", "list"]
-                    and code == 3
-                    and b"it changed each time" in output
-                )
-                checks.check(code in (0, 11) or is_list, f"{context} ended with {code}: {error_output}")
-                if code == 0:
-                    checks.check(items(output) == items(result_at_rest[1]), f"{context} returned different items")
-                round_number += 1
-            stop.set()
-            writer.join()
-    print(
-        f"{sum(codes.values())} commands during writes: "
-        + ", ".join(f"{code}: {count}" for code, count in sorted(codes.items()))
-    )
-    checks.check(codes[0] > 0, "commands read the database between two changes")
-    return checks.finish()
+            test.read_during_writes(pause, arguments.seconds / len(PAUSES))
+    counts = ", ".join(f"{code}: {count}" for code, count in sorted(test.codes.items()))
+    print(f"{sum(test.codes.values())} commands during writes: {counts}")
+    test.checks.check(test.codes[0] > 0, "commands read the database between two changes")
+    return test.checks.finish()
 
 
 if __name__ == "__main__":

@@ -85,24 +85,23 @@ class LimitTester(CommandTester):
         """Run a scenario with each limit."""
         if scenario.name not in self.references:
             self.record_reference(scenario)
-        origin, old, new, _, _, _ = self.references[scenario.name]
+        reference = self.references[scenario.name]
+        old, new = reference.old_state, reference.new_state
         for limit in limits:
-            sandbox = self.new_sandbox(origin)
+            sandbox = self.new_sandbox(reference.origin)
             context = f"{scenario.name}, {name} {limit}"
             # 5: complete, but the replaced backup could not be removed.
             is_complete = self.check_run(
                 context, (0, 5, *scenario.partial_codes), *self.start(sandbox, scenario.command, kind, limit)
             )
-            found = scenario.read_state(sandbox)
-            # Files are exported one by one, and the manifest of the export lists the missing ones.
-            is_partial = (
-                isinstance(old, dict)
-                and {path: content for path, content in found.items() if path != "keyhaul-files.jsonl"}.items()
-                <= new.items()
-            )
-            self.checks.check(
-                found == (new if is_complete else old) or not is_complete and is_partial,
-                f"{context}: neither complete nor unchanged")
+            state = scenario.read_state(sandbox)
+            is_partial = False
+            if isinstance(old, dict):
+                # Files are exported one by one, and the manifest of the export lists the missing ones.
+                exported = {path: content for path, content in state.items() if path != "keyhaul-files.jsonl"}
+                is_partial = exported.items() <= new.items()
+            is_expected = state == new if is_complete else state == old or is_partial
+            self.checks.check(is_expected, f"{context}: neither complete nor unchanged")
 
     def minimum_memory(self):
         """Return the least address space in bytes with which the program starts."""

@@ -182,8 +182,13 @@ def check_differences(checks, program):
         (code, document["same"]) == (0, len(items)), f"a dump without types is equal: {code}, {document['same']}")
 
 
+def counts_by_table(items):
+    """Return the number of items in each table."""
+    return {table: sum(item[0] == table for item in items) for table in dumps.TABLES}
+
+
 def check_genp_plist(checks, program):
-    """Check the export as genp-plist with Python's plistlib, and the counts of exported items in each format."""
+    """Check the export as genp-plist with Python's plistlib and with Keyhaul, and the counts that it prints."""
     contents, expected = dumps.make_dump("keychain-tables", SEED)
     (program.folder / "all.dump").write_bytes(contents)
     result = program.run("export", "all.dump", "-o", "keys.genp.plist", "--reveal")
@@ -196,8 +201,13 @@ def check_genp_plist(checks, program):
         == [attributes | {"v_Data": secret} for attributes, secret in passwords],
         "plistlib reads the exported genp-plist",
     )
-    counts = {table: sum(item[0] == table for item in expected) for table in dumps.TABLES}
-    unsupported = counts["genp"] - len(passwords)
+    code, document = program.json("export", "keys.genp.plist", "-o", "-", "--reveal")
+    checks.check(
+        code == 0 and [base64.b64decode(entry["secret"]["base64"]) for entry in document["items"]]
+        == [secret for _, secret in passwords], "Keyhaul reads the exported genp-plist")
+
+    counts = counts_by_table(expected)
+    without_secret_count = counts["genp"] - len(passwords)
     other_kind_count = len(expected) - counts["genp"]
     kinds = f"{counts['inet']} internet passwords, {counts['cert']} certificates and {counts['keys']} keys"
     sentence = f"Of {len(expected)} items, {len(passwords)} are in it"
@@ -205,33 +215,36 @@ def check_genp_plist(checks, program):
         result.returncode == 0 and sentence in output and f"{other_kind_count} are of other kinds ({kinds})" in output,
         f"the counts of the export: {output}")
     checks.check(
-        f"{unsupported} cannot be written as genp-plist" in output or unsupported == 0,
+        f"{without_secret_count} cannot be written as genp-plist" in output or without_secret_count == 0,
         f"the count of items without a secret: {output}")
-    for dump_format, supported_tables in (
-        ("genp-plist", ("genp",)), ("csv", ("genp", "inet")), ("pem", ("cert", "keys"))
-    ):
-        result = program.run(
-            "export", "all.dump", "-o", f"x.{dump_format}", "--format", dump_format, "--reveal", "--dry-run", "--json"
-        )
-        if dump_format == "pem":
-            checks.check(result.returncode == 4, f"made-up certificates cannot be written as pem: {result.returncode}")
-            continue
-        export_counts = json.loads(result.stdout)["balance"]
-        kinds = {table: counts[table] for table in dumps.TABLES if table not in supported_tables}
-        written = sum(
-            table in supported_tables and bool(secret) and (dump_format != "csv" or is_text(secret))
-            for table, _, secret in expected
+
+
+def check_export_counts(checks, program):
+    """Check the counts of exported items in the formats that have only some kinds of items."""
+    contents, items = dumps.make_dump("keychain-tables", SEED)
+    (program.folder / "all.dump").write_bytes(contents)
+    counts = counts_by_table(items)
+
+    def export(export_format):
+        return program.run(
+            "export", "all.dump", "-o", f"x.{export_format}", "--format", export_format, "--reveal", "--dry-run",
+            "--json")
+
+    for export_format, supported_tables in (("genp-plist", ("genp",)), ("csv", ("genp", "inet"))):
+        export_counts = json.loads(export(export_format).stdout)["balance"]
+        other_kinds = {table: counts[table] for table in dumps.TABLES if table not in supported_tables}
+        written_count = sum(
+            table in supported_tables and bool(secret) and (export_format != "csv" or is_text(secret))
+            for table, _, secret in items
         )
         expected_counts = {
-            "total": len(expected), "written": written, "other_kinds": kinds, "other": 0, "asking": 0, "unreadable": 0,
-            "without_form": len(expected) - written - sum(kinds.values())}
+            "total": len(items), "written": written_count, "other_kinds": other_kinds, "other": 0, "asking": 0,
+            "unreadable": 0, "without_form": len(items) - written_count - sum(other_kinds.values())}
         checks.check(
             export_counts == expected_counts,
-            f"the counts of {dump_format}: expected {expected_counts}, found {export_counts}")
-    code, document = program.json("export", "keys.genp.plist", "-o", "-", "--reveal")
-    checks.check(
-        code == 0 and [base64.b64decode(entry["secret"]["base64"]) for entry in document["items"]]
-        == [secret for _, secret in passwords], "Keyhaul reads the exported genp-plist")
+            f"the counts of {export_format}: expected {expected_counts}, found {export_counts}")
+    code = export("pem").returncode
+    checks.check(code == 4, f"made-up certificates cannot be written as pem: {code}")
 
 
 def check_credential_exchange(checks, program):
@@ -262,7 +275,7 @@ def check_credential_exchange(checks, program):
 
 
 def check_encrypted_entries(checks, program):
-    """Check encrypted entries: without tables, without the key of a class, and with exchanged secrets."""
+    """Check encrypted entries without tables, and without the key of a class."""
     items = dumps.make_items(SEED)
     (program.folder / "tableless.dump").write_bytes(dumps.encrypted_dump(items, has_tables=False, is_binary=True))
     code, document = program.json("inspect", "tableless.dump", "--list")
@@ -285,9 +298,13 @@ def check_encrypted_entries(checks, program):
         "encrypted entries without a key: each is listed with its reason",
     )
 
+
+def check_damaged_entries(checks, program):
+    """Check encrypted entries with exchanged secrets and with wrong keys."""
+    items = dumps.make_items(SEED)
     root = plistlib.loads(dumps.encrypted_dump(items))
-    first, second = root["keychainEntries"][:2]
-    first["data"], second["data"] = second["data"], first["data"]
+    entry, next_entry = root["keychainEntries"][:2]
+    entry["data"], next_entry["data"] = next_entry["data"], entry["data"]
     (program.folder / "exchanged.dump").write_bytes(plistlib.dumps(root))
     code, document = program.json("inspect", "exchanged.dump")
     checks.check(
@@ -402,8 +419,10 @@ def main():
             check_format(checks, program, dump_format)
         check_differences(checks, program)
         check_genp_plist(checks, program)
+        check_export_counts(checks, program)
         check_credential_exchange(checks, program)
         check_encrypted_entries(checks, program)
+        check_damaged_entries(checks, program)
         check_digests(checks, program)
         check_unreadable_secrets(checks, program)
         check_malformed(checks, program)

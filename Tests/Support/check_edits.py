@@ -10,6 +10,7 @@ pyiosbackup have to extract the same keychain file. Exit 1 if a check fails.
 """
 
 import argparse
+import collections
 import pathlib
 import random
 import shutil
@@ -21,14 +22,18 @@ from checks import Checks
 from interop import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, PASSWORD, READERS, Program
 from keychain_backup_reader import Backup
 
+# Attributes that identify items of other kinds.
+OTHER_IDENTIFYING_ATTRIBUTES = ("srvr", "ptcl", "port", "path", "klbl", "slnr", "atag")
 KEYCHAIN_FILE = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 CHANGED = {"Manifest.db", f"51/{KEYCHAIN_FILE}", keyhaul_seal.NAME}
 GROUP = "ABCDE12345.org.example.edits"
 
 
-def identifying_attributes(attributes):
-    """Return the attributes that identify a generic password."""
-    return tuple(attributes.get(code) or "" for code in ("svce", "acct", "agrp"))
+def identity(table, attributes):
+    """Return a value that differs for two different items."""
+    service, account, group = (attributes.get(code) or "" for code in ("svce", "acct", "agrp"))
+    other_attributes = repr([(code, attributes.get(code)) for code in OTHER_IDENTIFYING_ATTRIBUTES])
+    return table, service, account, group, other_attributes
 
 
 def read_backup(path):
@@ -38,17 +43,7 @@ def read_backup(path):
     for item in backup.keychain_items():
         if item.is_readable:
             attributes = dict(item.attributes)
-            key = (
-                item.table,
-                *identifying_attributes(attributes),
-                repr(
-                    sorted(
-                        (code, repr(attributes.get(code)))
-                        for code in ("srvr", "ptcl", "port", "path", "klbl", "slnr", "atag")
-                    )
-                ),
-            )
-            readable_items[key] = (attributes.get("labl"), item.secret)
+            readable_items[identity(item.table, attributes)] = (attributes.get("labl"), item.secret)
         else:
             undecrypted.append((item.table, item.reason))
     return readable_items, sorted(undecrypted), backup.keychain_file()
@@ -82,28 +77,35 @@ class BackupEditor:
 
     def key(self, service, account):
         """Return the identity of an added item."""
-        absent_attributes = repr(
-            sorted((code, repr(None)) for code in ("srvr", "ptcl", "port", "path", "klbl", "slnr", "atag"))
-        )
-        return "genp", service, account, GROUP, absent_attributes
+        return identity("genp", {"svce": service, "acct": account, "agrp": GROUP})
 
     def change_item(self):
         """Make one change, and return its kind."""
         self.number += 1
         kind = self.rng.choice(("add", "add", "update", "rename", "delete", "add duplicate", "dry run"))
         if kind in ("add", "dry run") or not self.added:
-            service, account = f"service {self.number}", self.rng.choice(("", "anna", "zoë", "*", "x" * 300))
-            content, path = self.secret()
-            label = self.rng.choice(([], ["--label", f"label {self.number}"]))
-            dry_run = ["-n"] if kind == "dry run" else []
-            self.call(
-                "add", self.path, "--service", service, "--account", account, "--access-group", GROUP, "--secret-file",
-                path, "--protection", self.rng.choice(("when-unlocked", "after-first-unlock", "always")), *label,
-                *dry_run)
-            if not dry_run:
-                self.added.append((service, account))
-                self.items[self.key(service, account)] = (label[1] if label else None, content)
-            return "dry run" if dry_run else "add"
+            is_dry_run = kind == "dry run"
+            self.add_item(is_dry_run)
+            return "dry run" if is_dry_run else "add"
+        self.change_added_item(kind)
+        return kind
+
+    def add_item(self, is_dry_run):
+        """Add an item, or only rehearse it."""
+        service, account = f"service {self.number}", self.rng.choice(("", "anna", "zoë", "*", "x" * 300))
+        content, path = self.secret()
+        label = self.rng.choice((None, f"label {self.number}"))
+        options = ([] if label is None else ["--label", label]) + (["-n"] if is_dry_run else [])
+        protection = self.rng.choice(("when-unlocked", "after-first-unlock", "always"))
+        self.call(
+            "add", self.path, "--service", service, "--account", account, "--access-group", GROUP, "--secret-file", path,
+            "--protection", protection, *options)
+        if not is_dry_run:
+            self.added.append((service, account))
+            self.items[self.key(service, account)] = (label, content)
+
+    def change_added_item(self, kind):
+        """Change an item that was added before."""
         service, account = self.rng.choice(self.added)
         item_options = ["--service", service, "--access-group", GROUP]
         old_item = self.items[self.key(service, account)]
@@ -126,7 +128,6 @@ class BackupEditor:
             self.call("delete", self.path, *item_options, "--yes")
             del self.items[self.key(service, account)]
             self.added.remove((service, account))
-        return kind
 
 
 def run(checks, program, work, layout, count, seed):
@@ -139,11 +140,11 @@ def run(checks, program, work, layout, count, seed):
     else:
         shutil.copy(backup, path)
     editor = BackupEditor(program, work, path, rng)
-    before = files(path) if layout == "/" else {}
-    counts = {}
+    files_before = files(path) if layout == "/" else {}
+    counts = collections.Counter()
     for number in range(count):
         kind = editor.change_item()
-        counts[kind] = counts.get(kind, 0) + 1
+        counts[kind] += 1
         name = f"{layout} {number} ({kind})"
         document = program.json("verify", path, "--password-file", work / "password", expect=(0,))
         checks.check(
@@ -152,23 +153,29 @@ def run(checks, program, work, layout, count, seed):
         items, undecrypted, keychain = read_backup(path)
         checks.check(items == editor.items, f"{name}: {len(items)} items, expected {len(editor.items)}")
         checks.check(undecrypted == editor.undecrypted, f"{name}: the undecrypted items changed")
-        if layout != "/":
-            continue
-        after = files(path)
-        checks.check(after.keys() == before.keys() and {key for key in after if after[key] != before[key]} <= CHANGED,
-                     f"{name}: another file changed")
-        key = Backup(path, PASSWORD.encode()).manifest_key
-        checks.check(
-            after[keyhaul_seal.NAME] == keyhaul_seal.make_seal(path, key=key), f"{name}: the seal differs from Python's"
-        )
-        for reader, read in READERS.items():
-            try:
-                content = read(path, PASSWORD, KEYCHAIN_DOMAIN, KEYCHAIN_PATH)
-            except Exception as error:
-                checks.check(False, f"{name}: {reader}: {type(error).__name__}: {error}")
-                continue
-            checks.check(content == keychain, f"{name}: {reader} extracts a different keychain file")
+        if layout == "/":
+            check_folder(checks, name, path, files_before, keychain)
     print(f"{layout}: {count} changes: " + ", ".join(f"{counts[kind]} {kind}" for kind in sorted(counts)))
+
+
+def check_folder(checks, name, path, files_before, keychain):
+    """Check that only the expected files changed, that the seal is valid, and that other readers agree."""
+    files_after = files(path)
+    checks.check(
+        files_after.keys() == files_before.keys()
+        and {file for file in files_after if files_after[file] != files_before[file]} <= CHANGED,
+        f"{name}: another file changed")
+    key = Backup(path, PASSWORD.encode()).manifest_key
+    checks.check(
+        files_after[keyhaul_seal.NAME] == keyhaul_seal.make_seal(path, key=key),
+        f"{name}: the seal differs from Python's")
+    for reader, read in READERS.items():
+        try:
+            content = read(path, PASSWORD, KEYCHAIN_DOMAIN, KEYCHAIN_PATH)
+        except Exception as error:
+            checks.check(False, f"{name}: {reader}: {type(error).__name__}: {error}")
+            continue
+        checks.check(content == keychain, f"{name}: {reader} extracts a different keychain file")
 
 
 def main():

@@ -25,6 +25,8 @@ from mutations import MUTATIONS
 TOP = pathlib.Path(__file__).resolve().parents[2]
 VARIABLE = "KEYHAUL_SEEDED_CHANGE"
 ALLOWED_SURVIVORS = 3
+# The mode that git has for a symbolic link.
+LINK_MODE = "120000"
 SUITES_TIMEOUT_SECONDS, ALL_TIMEOUT_SECONDS = 600, 2400
 
 NUMBER_SOURCE = f"""#if canImport(Glibc)
@@ -87,23 +89,30 @@ def sources():
         path = TOP / name
         if name and path.is_file() and not path.is_symlink():
             files[name] = path.read_bytes()
-    changed = {}
+    files.update(seeded_files(files))
+    files["Sources/Library/Basics/SeededChange.swift"] = NUMBER_SOURCE.encode()
+    files[CHILD_PROCESS] = with_inherited_number(files[CHILD_PROCESS].decode()).encode()
+    return files
+
+
+def seeded_files(files):
+    """Return the files that contain changes, each with all its choices."""
+    texts = {}
     for mutation in MUTATIONS:
         if mutation.file not in files:
             raise SeedError(f"change {mutation.number}: {mutation.file} does not exist")
-        text = changed.get(mutation.file) or files[mutation.file].decode()
-        changed[mutation.file] = seeded(text, mutation)
-    for name, text in changed.items():
-        files[name] = with_import(text).encode()
-    files["Sources/Library/Basics/SeededChange.swift"] = NUMBER_SOURCE.encode()
-    child = files[CHILD_PROCESS].decode()
-    if child.count(CHILD_ENVIRONMENT) != 1:
+        text = texts.get(mutation.file) or files[mutation.file].decode()
+        texts[mutation.file] = seeded(text, mutation)
+    return {name: with_import(text).encode() for name, text in texts.items()}
+
+
+def with_inherited_number(text):
+    """Return the source of ChildProcess with an environment that also contains the number."""
+    if text.count(CHILD_ENVIRONMENT) != 1:
         raise SeedError(f"{CHILD_PROCESS} does not contain {CHILD_ENVIRONMENT!r} once")
+    environment = "self.environment = (environment ?? ProcessInfo.processInfo.environment)"
     with_number = f'.merging(ProcessInfo.processInfo.environment.filter {{ $0.key == "{VARIABLE}" }}) {{ $1 }}'
-    files[CHILD_PROCESS] = child.replace(
-        CHILD_ENVIRONMENT, f"self.environment = (environment ?? ProcessInfo.processInfo.environment)\n      {with_number}"
-    ).encode()
-    return files
+    return text.replace(CHILD_ENVIRONMENT, f"{environment}\n      {with_number}")
 
 
 def copy(folder):
@@ -120,13 +129,20 @@ def copy(folder):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(contents)
         path.chmod((TOP / name).stat().st_mode & 0o777 if (TOP / name).exists() else 0o644)
-    links = subprocess.run(["git", "ls-files", "-s", "-z"], cwd=TOP, check=True, capture_output=True).stdout
-    for line in links.decode().split("\0"):
-        if line.startswith("120000"):
-            link = folder / line.split("\t", 1)[1]
+    copy_links(folder)
+
+
+def copy_links(folder):
+    """Create the tracked symbolic links in the copy."""
+    # A line of the output: MODE OBJECT STAGE, a tab, and the path.
+    listed = subprocess.run(["git", "ls-files", "-s", "-z"], cwd=TOP, check=True, capture_output=True).stdout
+    for line in listed.decode().split("\0"):
+        if line.startswith(LINK_MODE):
+            name = line.split("\t", 1)[1]
+            link = folder / name
             link.parent.mkdir(parents=True, exist_ok=True)
             link.unlink(missing_ok=True)
-            link.symlink_to(os.readlink(TOP / link.relative_to(folder)))
+            link.symlink_to(os.readlink(TOP / name))
 
 
 def run(command, folder, number, timeout):
@@ -196,8 +212,34 @@ def print_row(mutation, caught_by, seconds, table):
             file.write(row + "\n")
 
 
-def main():
-    """Run the command line."""
+def test_mutations(mutations, folder, log, quick, table):
+    """Run the tests for each change, and print its row. Return the number of changes that survive."""
+    suite_survivors, seconds = [], {}
+    print("| number | kind | file | change | caught by | seconds |\n| --- | --- | --- | --- | --- | --- |")
+    for mutation in mutations:
+        start = time.monotonic()
+        caught_by = test(folder, mutation.number, mutation.suites, log)
+        seconds[mutation.number] = time.monotonic() - start
+        if caught_by:
+            print_row(mutation, caught_by, seconds[mutation.number], table)
+        else:
+            suite_survivors.append(mutation)
+    # All tests take minutes. If they pass with all remaining changes at once, each of these changes survives.
+    needs_single_runs = not quick and bool(suite_survivors)
+    if needs_single_runs and len(suite_survivors) > 1:
+        numbers = ",".join(str(mutation.number) for mutation in suite_survivors)
+        needs_single_runs = test(folder, numbers, None, log) is not None
+    survivor_count = 0
+    for mutation in suite_survivors:
+        start = time.monotonic()
+        caught_by = test(folder, mutation.number, None, log) if needs_single_runs else None
+        survivor_count += caught_by is None
+        print_row(mutation, caught_by, seconds[mutation.number] + time.monotonic() - start, table)
+    return survivor_count
+
+
+def argument_parser():
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="numbers of changes, with commas")
     parser.add_argument("--folder", type=pathlib.Path, default=TOP / ".build" / "mutations")
@@ -207,14 +249,21 @@ def main():
     parser.add_argument("--quick", action="store_true", help="run only the suites of each change")
     parser.add_argument("--baseline", action="store_true", help="run all tests without a change first")
     parser.add_argument("--table", type=pathlib.Path, help="add the rows to this file too")
+    return parser
+
+
+def main():
+    """Run the command line."""
+    parser = argument_parser()
     options = parser.parse_args()
-    chosen = MUTATIONS
+    selected = MUTATIONS
     if options.only:
         numbers = {int(number) for number in options.only.split(",")}
-        chosen = [mutation for mutation in MUTATIONS if mutation.number in numbers]
-        if len(chosen) < len(numbers):
+        selected = [mutation for mutation in MUTATIONS if mutation.number in numbers]
+        if len(selected) < len(numbers):
             parser.error(f"the changes have the numbers 1 to {len(MUTATIONS)}")
-    folder, log = options.folder.resolve(), options.folder.resolve() / ".build" / "mutation-logs"
+    folder = options.folder.resolve()
+    log = folder / ".build" / "mutation-logs"
     folder.mkdir(parents=True, exist_ok=True)
     if not options.skip_build:
         copy(folder)
@@ -229,27 +278,9 @@ def main():
     if options.baseline and (failed := test(folder, 0, None, log)):
         sys.exit(f"error: a test fails without a change: {failed}")
 
-    survivors, seconds = [], {}
-    print("| number | kind | file | change | caught by | seconds |\n| --- | --- | --- | --- | --- | --- |")
-    for mutation in chosen:
-        start = time.monotonic()
-        caught_by = test(folder, mutation.number, mutation.suites, log)
-        seconds[mutation.number] = time.monotonic() - start
-        if caught_by:
-            print_row(mutation, caught_by, seconds[mutation.number], options.table)
-        else:
-            survivors.append(mutation)
-    # All tests take minutes. If they pass with all remaining changes at once, each of these changes survives.
-    together = ",".join(str(mutation.number) for mutation in survivors)
-    runs_all = not options.quick and (len(survivors) == 1 or bool(survivors and test(folder, together, None, log)))
-    survived = 0
-    for mutation in survivors:
-        start = time.monotonic()
-        caught_by = test(folder, mutation.number, None, log) if runs_all else None
-        survived += caught_by is None
-        print_row(mutation, caught_by, seconds[mutation.number] + time.monotonic() - start, options.table)
-    print(f"{len(chosen) - survived} of {len(chosen)} caught")
-    return 1 if survived > ALLOWED_SURVIVORS else 0
+    survivor_count = test_mutations(selected, folder, log, options.quick, options.table)
+    print(f"{len(selected) - survivor_count} of {len(selected)} caught")
+    return 1 if survivor_count > ALLOWED_SURVIVORS else 0
 
 
 if __name__ == "__main__":

@@ -47,14 +47,18 @@ EXIT_IDS = {
     1: "failed",
 }
 
+DATE = re.compile(r"\d{4}-(0\d|1[0-2])-([0-2]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?Z")
+
 formats = FormatChecker(formats=())
 
 
 @formats.checks("date-time")
 def is_date(value):
-    """Return whether a value is a date in RFC 3339 and UTC, as in every report. Values that are not strings are accepted."""
-    return not isinstance(value, str) or re.fullmatch(
-        r"\d{4}-(0\d|1[0-2])-([0-2]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?Z", value) is not None
+    """Return whether a value is a date in RFC 3339 and UTC, as in every report.
+
+    A format applies only to strings, so other values are accepted.
+    """
+    return not isinstance(value, str) or DATE.fullmatch(value) is not None
 
 
 class Schemas:
@@ -138,25 +142,14 @@ class Session(Checks):
         process = subprocess.run(
             [self.program, *arguments], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        errors = process.stderr.decode("utf-8", "replace")
+        error_output = process.stderr.decode("utf-8", "replace")
         self.check(
             process.returncode == exit_code,
-            f"{line}: ends with {process.returncode}, not {exit_code}: {errors.strip()[-300:]}")
+            f"{line}: ends with {process.returncode}, not {exit_code}: {error_output.strip()[-300:]}")
         if has_no_json:
             return None
-        for text in errors.splitlines():
-            try:
-                message = json.loads(text)
-            except ValueError:
-                self.check(False, f"{line}: not JSON on standard error: {text[:100]}")
-                continue
-            self.documents.setdefault(MESSAGE, []).append(message)
-            faults = self.schemas.faults(MESSAGE, message)
-            self.check(not faults, f"{line}: {text[:100]}: {faults[:2]}")
-            if message.get("message_type") == "exit_error":
-                ids = {EXIT_IDS.get(process.returncode)} | ({"needs-password"} if process.returncode == 12 else set())
-                self.check(message["code"] == process.returncode and message["id"] in ids,
-                           f"{line}: reports {message['code']} {message['id']}, but ends with {process.returncode}")
+        for message_line in error_output.splitlines():
+            self.check_message(line, message_line, process.returncode)
         if not process.stdout:
             self.check(not prints_document or exit_code not in (0, 2, 3, 4), f"{line}: no document")
             return None
@@ -166,12 +159,28 @@ class Session(Checks):
             self.check(False, f"{line}: not one JSON document: {error}")
             return None
         self.validate(document, line)
-        self.validated_commands.add(
-            max((command for command in self.commands if f"{line} ".startswith(f"{command} ")), key=len, default=line)
-        )
+        # The longest name, because `device` and `device list` are both commands.
+        commands = [command for command in self.commands if f"{line} ".startswith(f"{command} ")]
+        self.validated_commands.add(max(commands, key=len, default=line))
         return document
 
-    def rows(self, line, table, *fields, exit_code=0):
+    def check_message(self, line, message_line, exit_code):
+        """Validate a line of standard error, and compare the code of an error with the exit code."""
+        try:
+            message = json.loads(message_line)
+        except ValueError:
+            self.check(False, f"{line}: not JSON on standard error: {message_line[:100]}")
+            return
+        self.documents.setdefault(MESSAGE, []).append(message)
+        faults = self.schemas.faults(MESSAGE, message)
+        self.check(not faults, f"{line}: {message_line[:100]}: {faults[:2]}")
+        if message.get("message_type") == "exit_error":
+            ids = {EXIT_IDS.get(exit_code)} | ({"needs-password"} if exit_code == 12 else set())
+            self.check(
+                message["code"] == exit_code and message["id"] in ids,
+                f"{line}: reports {message['code']} {message['id']}, but ends with {exit_code}")
+
+    def check_rows(self, line, table, *fields, exit_code=0):
         """Check that the table with selected fields equals those fields of the complete document."""
         document = self.run(line, exit_code=exit_code) or {}
         process = subprocess.run(
@@ -205,7 +214,7 @@ def device_commands(session):
     run("device fixture every-rule")
     run("device fixture nothing", exit_code=10)
     run("device show nobody", exit_code=10)
-    session.rows("device list", "devices", "name", "items", "last_backup")
+    session.check_rows("device list", "devices", "name", "items", "last_backup")
     run("device show old-phone")
     run("device lock old-phone")
     run("item find old-phone", exit_code=15)
@@ -231,7 +240,7 @@ def item_commands(session):
     run("item find bare")
     run("item find bare --service nowhere", exit_code=4)
     run("item find old-phone --reveal")
-    session.rows("item find hostile --reveal", "items", "kind", "acct", "secret")
+    session.check_rows("item find hostile --reveal", "items", "kind", "acct", "secret")
     run("item update bare --service chat.example --new-account bertha -n --yes")
     run("item update bare --service chat.example --new-account bertha --yes")
     run("item delete bare --service chat.example -n")
@@ -265,8 +274,10 @@ def make_and_inspect_backups(session):
     run("inspect nowhere.backup", exit_code=10)
     for part in ("--list", "--keybag", "--tree", "--tree -v"):
         run(f"inspect family.backup {part} --password-file password")
-    session.rows("inspect family.backup --list --password-file password", "items", "account", "reason")
-    session.rows("verify family.backup plain.backup --password-file password", "backups", "code", "name", exit_code=3)
+    session.check_rows("inspect family.backup --list --password-file password", "items", "account", "reason")
+    session.check_rows(
+        "verify family.backup plain.backup --password-file password", "backups", "code", "name",
+        exit_code=3)
     run("inspect family.backup --password-file password -o inspection.json", prints_document=False)
     session.validate(session.document("inspection.json"), "inspect -o")
 
@@ -309,7 +320,7 @@ def examine_many_backups(session):
 
 def export_and_convert_backups(session):
     run = session.run
-    session.rows("plan family.backup --password-file password", "items", "index", "outcomes")
+    session.check_rows("plan family.backup --password-file password", "items", "index", "outcomes")
     run("export family.backup --password-file password -o names.json -n")
     run("export family.backup --password-file password -o names.json")
     run("export family.backup --password-file password -o names.csv --reveal", exit_code=64)
@@ -352,16 +363,18 @@ def rekey_and_seal_backups(session):
     run("seal foreign.zip --password-file wrong")
 
 
+PASSWORD_OPTION = "--password-file password"
+
+
 def plans_and_restores(session):
     """Run plans with and without expectations, and restores."""
-    run = session.run
-    secret = "--password-file password"
+    run, secret = session.run, PASSWORD_OPTION
     run(f"plan family.backup --to new-phone {secret}")
     run(f"plan family.backup --to new-phone {secret} --existing merge --exit-code", exit_code=2)
     run(f"plan family.backup --to old-phone {secret}")
     run("plan plain.backup/ --to new-phone")
     run(f"plan hostile.backup --to new-phone {secret}")
-    plans_without_target(session, secret)
+    plans_without_target(session)
     run("plan family.backup --to new-phone --password-file wrong", exit_code=12)
     run(f"plan family.backup --to new-phone {secret} -o move.plan")
     session.validate(session.document("move.plan"), "plan -o")
@@ -374,35 +387,47 @@ def plans_and_restores(session):
     run("restore plain.backup/ --to old-phone --yes --existing replace", exit_code=3)
     for flag in ("--compare", "--by-app", "--audit", "--redact"):
         run(f"plan family.backup --to new-phone {secret} {flag}")
-    session.write("expected.json", json.dumps({"format": "plan-expectations/1", "expectations": [
-        {"service": "chat.example", "account": "anna", "expect": "migrates"},
-        {"kind": "key", "label": "nobody's", "expect": "absent"}]}))
-    session.validate(session.document("expected.json"), "expectations")
-    run(f"plan family.backup --to new-phone {secret} --expect expected.json")
-    session.write("missed.json", json.dumps({"format": "plan-expectations/1", "expectations": [
-        {"service": "chat.example", "account": "anna", "expect": "absent"},
-        {"service": "nowhere", "expect": "migrates"}]}))
-    run(f"plan family.backup --to new-phone {secret} --expect missed.json", exit_code=2)
-    session.write("settings.json", json.dumps({"format": "plan-expectations/1", "expectations": [
-        {"service": "chat.example", "account": "anna", "expect": "migrates", "password": True},
-        {"service": "chat.example", "account": "anna", "expect": "stays-behind", "same_device": False},
-        {"service": "chat.example", "account": "anna", "expect": "absent", "same_device": True}]}))
-    session.validate(session.document("settings.json"), "expectations for some restores")
-    run(f"plan family.backup --to new-phone {secret} --expect settings.json", exit_code=2)
-    run(f"plan family.backup --to new-phone {secret} --compare --expect settings.json", exit_code=2)
+    plans_with_expectations(session)
     run(f"why family.backup --service chat.example {secret}")
     run(f"why family.backup --service nowhere {secret}", exit_code=4)
     run("why old-phone --kind key")
 
 
+def plans_with_expectations(session):
+    """Run plans with expectations that are met, that are missed, and that apply to some restores."""
+    def write_expectations(name, *expectations):
+        session.write(name, json.dumps({"format": "plan-expectations/1", "expectations": expectations}))
+        session.validate(session.document(name), name)
+
+    anna = {"service": "chat.example", "account": "anna"}
+    plan = f"plan family.backup --to new-phone {PASSWORD_OPTION}"
+    write_expectations(
+        "expected.json", {**anna, "expect": "migrates"}, {"kind": "key", "label": "nobody's", "expect": "absent"})
+    session.run(f"{plan} --expect expected.json")
+    write_expectations("missed.json", {**anna, "expect": "absent"}, {"service": "nowhere", "expect": "migrates"})
+    session.run(f"{plan} --expect missed.json", exit_code=2)
+    write_expectations(
+        "settings.json", {**anna, "expect": "migrates", "password": True},
+        {**anna, "expect": "stays-behind", "same_device": False}, {**anna, "expect": "absent", "same_device": True})
+    session.run(f"{plan} --expect settings.json", exit_code=2)
+    session.run(f"{plan} --compare --expect settings.json", exit_code=2)
+
+
 def other_sources(session):
-    """Check dumps of other tools, and keychain databases: with a log, changed, and without their keys."""
-    run, items = session.run, dumps.make_items(5)
+    """Check dumps of other tools, Simulators, and keychain databases."""
     for dump_format in dumps.FORMATS:
-        (session.folder / dump_format).write_bytes(dumps.make_dump(dump_format, 5)[0])
-        run(f"inspect {dump_format} --list")
-    databases.Writer(1).write(str(session.folder / "simulator.db"), items, wal_count=3)
-    databases.Writer(1, "class").write(str(session.folder / "device.db"), items)
+        contents, _ = dumps.make_dump(dump_format, 5)
+        (session.folder / dump_format).write_bytes(contents)
+        session.run(f"inspect {dump_format} --list")
+    databases.Writer(1).write(str(session.folder / "simulator.db"), dumps.make_items(5), wal_count=3)
+    simulator_commands(session)
+    databases_as_sources(session)
+    database_without_keys(session)
+
+
+def simulator_commands(session):
+    """Run the commands that read and change a Simulator's database."""
+    run = session.run
     for line in (
         "inspect simulator.db", "inspect simulator.db --list", "verify simulator.db",
         "plan simulator.db --to new-phone", "why simulator.db --item 0 --to new-phone", "diff simulator.db new-phone",
@@ -413,7 +438,7 @@ def other_sources(session):
     (session.folder / "simulators/UDID/keychain-2-debug.db").write_bytes((session.folder / "simulator.db").read_bytes())
     (session.folder / "simulators/broken").mkdir()
     (session.folder / "simulators/broken/keychain-2-debug.db").write_bytes(b"SQLite format 3\0")
-    session.rows("simulator list simulators", "simulators", "fault", "name", exit_code=3)
+    session.check_rows("simulator list simulators", "simulators", "fault", "name", exit_code=3)
     for line in ("seed simulators/UDID --from old-phone -n", "seed simulators/UDID --from every-rule --yes",
                  "seed simulators/UDID --from family.backup --keep --yes --password-file password",
                  "snapshot simulators/UDID -o saved.db --yes", "restore simulators/UDID saved.db -n",
@@ -423,6 +448,11 @@ def other_sources(session):
     run("simulator reset simulators/UDID --app apple --yes", exit_code=4)
     run("restore family.backup --to simulators/UDID --existing merge --password-file password -n")
     run("restore family.backup --to simulators/UDID --existing merge --password-file password --yes")
+
+
+def databases_as_sources(session):
+    """Export a device's database, and run the commands that find and change items in databases and backups."""
+    run = session.run
     run("device export old-phone -o exported.db --yes")
     run("device create twin --import exported.db --passcode-file old.pin")
     for line in ("find simulators/UDID", "find family.backup --password-file password", "find exported.db",
@@ -430,6 +460,12 @@ def other_sources(session):
                  "delete family.backup --password-file password --service chat.example -n",
                  "delete exported.db --kind generic -n"):
         run(f"item {line}")
+
+
+def database_without_keys(session):
+    """Run commands on a device's database without its class keys, also after a change of an item."""
+    run = session.run
+    databases.Writer(1, "class").write(str(session.folder / "device.db"), dumps.make_items(5))
     run("simulator reset device.db --app apple --yes", exit_code=14)
     for line in ("inspect device.db", "inspect device.db --list", "verify device.db"):
         run(line, exit_code=3)
@@ -440,8 +476,9 @@ def other_sources(session):
     run("verify device.db", exit_code=13)
 
 
-def plans_without_target(session, secret):
+def plans_without_target(session):
     """Check plans without a target: of backups, with and without their source device, and of a device."""
+    secret = PASSWORD_OPTION
     for line in (f"plan family.backup {secret}", f"plan family.backup {secret} --redact", "plan plain.backup/",
                  f"plan family.backup {secret} --source old-phone", "plan old-phone", "plan old-phone --no-password"):
         document = session.run(line)
@@ -512,8 +549,8 @@ PLAN, ITEMS, EXPECTATIONS = (
 
 def broken_documents(documents):
     """Yield documents with one fault each, as (name of the schema, fault, document)."""
-    for name, fault, change, selects in document_faults():
-        document = next((document for document in documents.get(name, []) if selects(document)), None)
+    for name, fault, change, is_suitable in document_faults():
+        document = next((document for document in documents.get(name, []) if is_suitable(document)), None)
         if document is None:
             yield name, f"{fault} (there is no document to break)", None
             continue
@@ -530,34 +567,17 @@ def broken_documents(documents):
         yield EXPECTATIONS, fault, {"format": "plan-expectations/1", "expectations": [expectation]}
 
 
+def every_document(_):
+    return True
+
+
+def has_items(document):
+    return bool(document["items"])
+
+
 def document_faults():
     """Yield each fault as (name of the schema, fault, function that makes it, function that selects documents)."""
-    for outcome, fault, members in (
-        ("migrates", "an item that migrates with a reason", {"reason": "device-bound"}),
-        ("migrates", "an item that migrates without a change", {"change": None}),
-        ("stays-behind", "an item that stays behind without a reason", {"reason": None}),
-        ("stays-behind", "an item that stays behind with a change", {"change": "new"}),
-        ("stays-behind", "an item that stays behind that is damaged", {"reason": "tag-mismatch"}),
-        ("unreadable", "an unreadable item by a rule", {"reason": "device-bound"}),
-        ("migrates", "an unknown outcome", {"outcome": "moves"}),
-        ("migrates", "an unknown class", {"protection": "xx"}),
-        ("migrates", "an unknown field of an item", {"secret": "x"}),
-    ):
-        yield PLAN, fault, with_first_item(outcome, members), has_outcome(outcome)
-
-    def every_document(_):
-        return True
-
-    def has_items(document):
-        return document["items"]
-
-    yield PLAN, "a malformed digest", lambda document: document["source"].update(digest="4f0c"), every_document
-    yield PLAN, "a malformed date", lambda document: document.update(made="yesterday"), every_document
-    yield PLAN, "another format", lambda document: document.update(format="migration-plan/2"), every_document
-    yield PLAN, "a negative count", lambda document: document["summary"].update(total=-1), every_document
-    yield (
-        PLAN, "an unknown reason in the summary", lambda document: document["summary"].update(by_reason={"x": 1}),
-        every_document)
+    yield from plan_faults()
     yield "restore-result-1.schema.json", "no revision", lambda document: document.pop("revision"), every_document
     yield (
         "backup-inspection-1.schema.json", "an unknown table",
@@ -578,6 +598,29 @@ def document_faults():
     yield MESSAGE, "an unknown kind of message", lambda document: document.update(message_type="note"), every_document
 
 
+def plan_faults():
+    """Yield the faults of a plan, in the form of `document_faults`."""
+    for outcome, fault, members in (
+        ("migrates", "an item that migrates with a reason", {"reason": "device-bound"}),
+        ("migrates", "an item that migrates without a change", {"change": None}),
+        ("stays-behind", "an item that stays behind without a reason", {"reason": None}),
+        ("stays-behind", "an item that stays behind with a change", {"change": "new"}),
+        ("stays-behind", "an item that stays behind that is damaged", {"reason": "tag-mismatch"}),
+        ("unreadable", "an unreadable item by a rule", {"reason": "device-bound"}),
+        ("migrates", "an unknown outcome", {"outcome": "moves"}),
+        ("migrates", "an unknown class", {"protection": "xx"}),
+        ("migrates", "an unknown field of an item", {"secret": "x"}),
+    ):
+        yield PLAN, fault, with_first_item(outcome, members), has_outcome(outcome)
+    yield PLAN, "a malformed digest", lambda document: document["source"].update(digest="4f0c"), every_document
+    yield PLAN, "a malformed date", lambda document: document.update(made="yesterday"), every_document
+    yield PLAN, "another format", lambda document: document.update(format="migration-plan/2"), every_document
+    yield PLAN, "a negative count", lambda document: document["summary"].update(total=-1), every_document
+    yield (
+        PLAN, "an unknown reason in the summary", lambda document: document["summary"].update(by_reason={"x": 1}),
+        every_document)
+
+
 def with_first_item(outcome, members):
     """Return a function that changes members of a plan's first item with an outcome. None removes a member."""
     def change(document):
@@ -592,6 +635,14 @@ def has_outcome(outcome):
     return lambda document: any(item["outcome"] == outcome for item in document["items"])
 
 
+def check_schemas(session):
+    """Check that each schema is valid and has a title."""
+    for name, schema in session.schemas.documents.items():
+        Draft202012Validator.check_schema(schema)
+        session.check(
+            schema.get("$schema", "").endswith("2020-12/schema") and "title" in schema, f"{name}: no title")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Validate all JSON that the program prints.")
     parser.add_argument("--keyhaul", required=True, type=pathlib.Path)
@@ -599,11 +650,7 @@ def main():
     schemas = Schemas()
     with tempfile.TemporaryDirectory() as name:
         session = Session(program, pathlib.Path(name), schemas)
-        for file, schema in schemas.documents.items():
-            Draft202012Validator.check_schema(schema)
-            session.check(
-                schema.get("$schema", "").endswith("2020-12/schema") and "title" in schema, f"{file}: no title"
-            )
+        check_schemas(session)
         for path in sorted((ROOT / "Fixtures" / "devices").glob("*.json")):
             session.validate(json.loads(path.read_text(encoding="utf-8")), path.name)
         for run_commands in (
@@ -615,15 +662,13 @@ def main():
     for command in sorted(session.commands - session.validated_commands):
         session.check(False, f"no document of {command} was validated, although it has --json")
     session.check(len(session.commands) > 20, f"the program lists {len(session.commands)} commands with JSON")
-    unseen = sorted(set(SCHEMAS) - set(session.documents))
-    print(
-        f"{len(session.documents)} schemas were used for {sum(map(len, session.documents.values()))} documents"
-        + (
-            f"; there was no document for {', '.join(name.removesuffix('.schema.json') for name in unseen)}"
-            if unseen
-            else ""
-        )
-    )
+    document_count = sum(map(len, session.documents.values()))
+    summary = f"{len(session.documents)} schemas were used for {document_count} documents"
+    unused_schemas = sorted(set(SCHEMAS) - set(session.documents))
+    if unused_schemas:
+        names = ", ".join(name.removesuffix(".schema.json") for name in unused_schemas)
+        summary += f"; there was no document for {names}"
+    print(summary)
     return session.finish()
 
 

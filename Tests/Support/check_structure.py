@@ -16,7 +16,7 @@ import pathlib
 import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 # The layers, from the bottom. A target imports only targets of lines above its own.
 LAYERS = [
@@ -68,38 +68,39 @@ class Source:
 
 def cycles(uses):
     """Return the cycles of a graph, each as a path that ends where it starts."""
-    found = []
+    result = []
     for start in sorted(uses):
         stack, seen = [(start, [start])], set()
         while stack:
             node, path = stack.pop()
             for next_node in sorted(uses.get(node, ())):
                 if next_node == start:
+                    # The same cycle is met again from its other nodes.
                     if start == min(path):
-                        found.append(path + [start])
+                        result.append(path + [start])
                     stack = []
                     break
                 if next_node not in seen:
                     seen.add(next_node)
                     stack.append((next_node, path + [next_node]))
-    return found
+    return result
 
 
 def folder_uses(files, target):
     """Return the folders that each folder uses, and an example for each use."""
-    owners = defaultdict(set)
+    declaring_folders = defaultdict(set)
     for file in files:
         for name in file.declares:
-            owners[name].add(file.folder(target))
-    owner = {name: next(iter(folders)) for name, folders in owners.items() if len(folders) == 1}
-    uses, examples = defaultdict(set), {}
+            declaring_folders[name].add(file.folder(target))
+    only_folder = {name: next(iter(folders)) for name, folders in declaring_folders.items() if len(folders) == 1}
+    uses, examples = {file.folder(target): set() for file in files}, {}
     for file in files:
         folder = file.folder(target)
-        uses[folder]
-        for name in sorted(file.names & owner.keys()):
-            if owner[name] != folder:
-                uses[folder].add(owner[name])
-                examples.setdefault((folder, owner[name]), f"{file.path.name} names {name}")
+        for name in sorted(file.names & only_folder.keys()):
+            used_folder = only_folder[name]
+            if used_folder != folder:
+                uses[folder].add(used_folder)
+                examples.setdefault((folder, used_folder), f"{file.path.name} names {name}")
     return uses, examples
 
 
@@ -143,53 +144,77 @@ def undeclared_imports(manifest, root):
     return findings
 
 
+class Target:
+    """The Swift files of a target, the targets that they import, and the uses between its folders."""
+
+    def __init__(self, name, root):
+        self.path, self.name = pathlib.Path("Sources") / name, name.split("/")[1]
+        self.files = [Source(path, root) for path in sorted((root / self.path).rglob("*.swift"))]
+        self.uses, self.examples = folder_uses(self.files, self.path)
+
+    @staticmethod
+    def imported_targets(file):
+        """Return the targets of the package that a file imports."""
+        # Folders named Apple are built only on Apple's systems. Some of Apple's modules have the names of our targets.
+        is_for_apple_systems = "Apple" in file.path.parts[3:]
+        return set() if is_for_apple_systems else file.imports & LAYER_OF_TARGET.keys()
+
+    def findings(self):
+        """Yield what is wrong with the target."""
+        if not self.files:
+            yield f"{self.path}: there are no Swift files"
+        layer = LAYER_OF_TARGET[self.name]
+        for file in self.files:
+            for module in sorted(self.imported_targets(file)):
+                if LAYER_OF_TARGET[module] >= layer:
+                    yield f"{file.path}: imports {module}, which is not in a layer below {self.name}"
+        for cycle in cycles(self.uses):
+            steps = "; ".join(self.examples[step] for step in zip(cycle, cycle[1:]))
+            yield f"{self.path}: folders use each other: {' -> '.join(cycle)} ({steps})"
+
+    def draw(self):
+        """Print the imported targets, and the folders with those that they use."""
+        imported = set().union(*map(self.imported_targets, self.files))
+        lowest_first_imports = sorted(imported, key=lambda name: (LAYER_OF_TARGET[name], name))
+        line_count = sum(file.lines for file in self.files)
+        print(
+            f"{self.name}  ({len(self.files)} files, {line_count:,} lines) "
+            f" -> {', '.join(lowest_first_imports) or 'nothing'}"
+        )
+        file_counts = Counter(file.folder(self.path) for file in self.files)
+        for folder in lowest_first(self.uses):
+            print(f"    {folder}  ({file_counts[folder]})  -> {', '.join(sorted(self.uses[folder])) or 'nothing'}")
+
+
+def targets_without_layer(root, names):
+    """Yield a finding for each target that is not in a layer."""
+    for path in sorted((root / "Sources").glob("*/*")):
+        if str(path.relative_to(root / "Sources")) not in names and any(path.rglob("*.swift")):
+            yield f"{path.relative_to(root)}: this target has no layer in {pathlib.Path(__file__).name}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--draw", action="store_true")
     parser.add_argument("folder", nargs="?", default=pathlib.Path(__file__).resolve().parents[2], type=pathlib.Path)
     arguments = parser.parse_args()
-    root, findings, checked = arguments.folder.resolve(), [], 0
-    targets = [target for layer in LAYERS for target in layer]
-    for path in sorted((root / "Sources").glob("*/*")):
-        if str(path.relative_to(root / "Sources")) not in targets and any(path.rglob("*.swift")):
-            findings.append(f"{path.relative_to(root)}: this target has no layer in {pathlib.Path(__file__).name}")
-    for name in targets:
-        target, part = pathlib.Path("Sources") / name, name.split("/")[1]
-        files = [Source(path, root) for path in sorted((root / target).rglob("*.swift"))]
-        if not files:
-            findings.append(f"{target}: there are no Swift files")
-        imported = set()
-        for file in files:
-            checked += 1
-            # Folders named Apple are built only on Apple's systems. Some of Apple's modules have the names of our
-            # targets.
-            own_imports = set() if "Apple" in file.path.parts[3:] else file.imports & LAYER_OF_TARGET.keys()
-            imported |= own_imports
-            for upward in sorted(module for module in own_imports if LAYER_OF_TARGET[module] >= LAYER_OF_TARGET[part]):
-                findings.append(f"{file.path}: imports {upward}, which is not in a layer below {part}")
-        total = sum(file.lines for file in files)
-        file_counts = defaultdict(int)
-        for file in files:
-            file_counts[file.folder(target)] += 1
-        uses, examples = folder_uses(files, target)
-        for path in cycles(uses):
-            steps = "; ".join(examples[step] for step in zip(path, path[1:]))
-            findings.append(f"{target}: folders use each other: {' -> '.join(path)} ({steps})")
+    root = arguments.folder.resolve()
+    names = [name for layer in LAYERS for name in layer]
+    findings, file_count = list(targets_without_layer(root, names)), 0
+    for name in names:
+        target = Target(name, root)
+        file_count += len(target.files)
+        findings += target.findings()
         if arguments.draw:
-            print(
-                f"{part}  ({len(files)} files, {total:,} lines) "
-                f" -> {', '.join(sorted(imported, key=LAYER_OF_TARGET.get)) or 'nothing'}"
-            )
-            for folder in lowest_first(uses):
-                print(f"    {folder}  ({file_counts[folder]})  -> {', '.join(sorted(uses[folder])) or 'nothing'}")
+            target.draw()
     if (root / "Package.swift").exists():
         command = ["swift", "package", "dump-package"]
         manifest = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
         findings += undeclared_imports(manifest, root)
     for finding in findings:
         print(finding)
-    print(f"structure: {checked} files checked, {len(findings)} findings", file=sys.stderr)
-    sys.exit(1 if findings or not checked else 0)
+    print(f"structure: {file_count} files checked, {len(findings)} findings", file=sys.stderr)
+    sys.exit(1 if findings or not file_count else 0)
 
 
 if __name__ == "__main__":

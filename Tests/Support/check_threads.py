@@ -121,7 +121,7 @@ class ThreadTester(CommandTester):
         check(code in (0, 1), f"{context}: ended with {code}: {error_output[-300:]}")
         check(code != 0 or is_complete, f"{context}: ended with 0 without completing its work: {error_output[-300:]}")
         check(
-            code != 1 or not has_changed and "error:" in error_output,
+            code != 1 or (not has_changed and "error:" in error_output),
             f"{context}: ended with 1, changed {has_changed}: {error_output[-300:]}")
 
     def refusals(self, starts, short):
@@ -137,17 +137,17 @@ class ThreadTester(CommandTester):
     def test_writing_command(self, scenario, short):
         """Run a scenario with refused starts. Return the number of its thread starts."""
         self.record_reference(scenario)
-        origin, old, new, _, before, _ = self.references[scenario.name]
-        starts = self.start(self.new_sandbox(origin), scenario.command)[2]
+        reference = self.references[scenario.name]
+        _, _, starts, _ = self.start(self.new_sandbox(reference.origin), scenario.command)
         for first, last in self.refusals(starts, short):
-            sandbox = self.new_sandbox(origin)
+            sandbox = self.new_sandbox(reference.origin)
             code, error_output, _, refused = self.start(sandbox, scenario.command, first, last)
             self.refused += refused
-            found = scenario.read_state(sandbox)
-            context = f"{scenario.name}, starts {first} to {last or 'the end'} of {starts} refused"
+            state = scenario.read_state(sandbox)
             self.check_run(
-                context, 0 if code in scenario.partial_codes else code, error_output, found == new, found != old
-            )
+                f"{scenario.name}, starts {first} to {last or 'the end'} of {starts} refused",
+                0 if code in scenario.partial_codes else code, error_output,
+                is_complete=state == reference.new_state, has_changed=state != reference.old_state)
         return starts
 
     def test_reading_command(self, command, short):
@@ -167,14 +167,16 @@ class ThreadTester(CommandTester):
                 for name, content in files(sandbox.folder).items()
                 if before.get(name) != content and "lock" not in name
             }
-            self.check_run(context, 0 if code == full_code else code, error_output, True, bool(changed))
+            self.check_run(
+                context, 0 if code == full_code else code, error_output, is_complete=True, has_changed=bool(changed))
         return starts
 
     def test_with_limits(self, command, name, limits):
         """Run a command with a system limit."""
         sandbox = self.new_sandbox(self.template)
         code, error_output, _, _ = self.start(sandbox, command, limits=limits)
-        self.check_run(f"{' '.join(command)}, {name}", 0 if code == 3 else code, error_output, True, False)
+        self.check_run(
+            f"{' '.join(command)}, {name}", 0 if code == 3 else code, error_output, is_complete=True, has_changed=False)
 
 
 def minimum_memory(tester, command):
@@ -192,6 +194,25 @@ def limit_memory(count):
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (count, count))
 
 
+def test_memory_limits(tester, short):
+    """Run a command with several threads, with address spaces in which some stacks have no room."""
+    command = ["verify", "b", "b.tar", "b.zip", "bare", "--jobs", "4", "--password-file", OLD_PASSWORD]
+    minimum = minimum_memory(tester, ["inspect", "b"])
+    for extra in range(0, 64 << 20, (16 if short else 4) << 20):
+        limit = minimum + extra
+        tester.test_with_limits(command, f"{limit >> 20} MiB of address space", limit_memory(limit))
+
+
+def one_of_each_kind(scenarios):
+    """Return the first of the scenarios that differ only in the kind of archive, without large ones."""
+    scenarios_by_kind = {}
+    for scenario in scenarios:
+        has_suffix = scenario.name.endswith(("/", ".tar", ".zip", ".zst"))
+        kind = scenario.name.rsplit(" ", 1)[0] if has_suffix else scenario.name
+        scenarios_by_kind.setdefault(kind, scenario)
+    return [scenario for scenario in scenarios_by_kind.values() if not scenario.is_large]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
@@ -204,34 +225,16 @@ def main():
         tester = ThreadTester(arguments.program, pathlib.Path(name).resolve())
         scenarios = selected_scenarios(arguments.only)
         if arguments.short:
-            scenarios_by_kind = {}
-            for scenario in scenarios:
-                scenarios_by_kind.setdefault(
-                    scenario.name.rsplit(" ", 1)[0]
-                    if scenario.name.endswith(("/", ".tar", ".zip", ".zst"))
-                    else scenario.name,
-                    scenario,
-                )
-            scenarios = [scenario for scenario in scenarios_by_kind.values() if not scenario.is_large]
-        starts, maximum = 0, 0
-        for scenario in scenarios:
-            count = tester.test_writing_command(scenario, arguments.short)
-            starts, maximum = starts + count, max(maximum, count)
+            scenarios = one_of_each_kind(scenarios)
         commands = [] if arguments.only else list(reading_commands(arguments.short))
-        for command in commands:
-            count = tester.test_reading_command(command, arguments.short)
-            starts, maximum = starts + count, max(maximum, count)
+        start_counts = [tester.test_writing_command(scenario, arguments.short) for scenario in scenarios]
+        start_counts += [tester.test_reading_command(command, arguments.short) for command in commands]
         if commands:
-            command = ["verify", "b", "b.tar", "b.zip", "bare", "--jobs", "4", "--password-file", OLD_PASSWORD]
-            minimum = minimum_memory(tester, ["inspect", "b"])
-            for extra in range(0, 64 << 20, (16 if arguments.short else 4) << 20):
-                tester.test_with_limits(
-                    command, f"{(minimum + extra) >> 20} MiB of address space", limit_memory(minimum + extra)
-                )
+            test_memory_limits(tester, arguments.short)
     codes = ", ".join(f"{code}: {count}" for code, count in sorted(tester.codes.items(), key=str))
     print(
-        f"{len(scenarios)} writing and {len(commands)} reading commands with {starts} thread starts, "
-        f"at most {maximum} in one; {tester.runs} runs "
+        f"{len(scenarios)} writing and {len(commands)} reading commands with {sum(start_counts)} thread starts, "
+        f"at most {max(start_counts, default=0)} in one; {tester.runs} runs "
         f"with {tester.refused} refused starts; {tester.hangs} hangs; exit codes {codes}; "
         f"the longest took {tester.longest:.1f} s"
     )

@@ -11,7 +11,6 @@ one may exit with 11. Exit 1 if a check fails.
 """
 
 import argparse
-import collections
 import itertools
 import json
 import pathlib
@@ -133,11 +132,11 @@ def difference(first, second):
 
 
 class ConcurrentRunner:
-    """The template folder, the checks, and the numbers of runs and of busy commands."""
+    """Runs of two commands at the same time in copies of a template folder, with their checks and counts."""
 
     def __init__(self, program, work, rng, wait):
         self.program, self.work, self.rng, self.wait = str(pathlib.Path(program).resolve()), work, rng, wait
-        self.checks, self.codes = Checks(), collections.Counter()
+        self.checks, self.run_count, self.busy_count = Checks(), 0, 0
         self.template = work / "template"
         self.prepare()
 
@@ -221,7 +220,7 @@ class ConcurrentRunner:
         return any(check["id"] == "seal" and check["ok"] for check in verification["checks"])
 
     def new_folder(self):
-        folder = self.work / "place"
+        folder = self.work / "copy"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self.template, folder, symlinks=True)
         return folder
@@ -255,17 +254,8 @@ class ConcurrentRunner:
         results = self.run_both(
             folder, first_writer.command(backup, 1), second_writer.command(backup, 2), number % 2 == 0)
         codes = [result[0] for result in results]
-        self.count(f"{first_writer.name} during {second_writer.name}", codes)
-        allowed = set()
-        for order in ([(first_writer, 1), (second_writer, 2)], [(second_writer, 2), (first_writer, 1)]):
-            state, expected = before, {}
-            for writer, index in order:
-                if codes[index - 1] == BUSY:
-                    expected[index] = BUSY
-                else:
-                    expected[index], state = writer.apply(state, index, self.replacements)
-            if [expected[1], expected[2]] == codes:
-                allowed.add(state)
+        self.count(codes)
+        allowed = self.possible_states(before, first_writer, second_writer, codes)
         name = f"{layout}: {first_writer.name} during {second_writer.name}, run {number}: exit codes {codes}"
         error_output = "; ".join(result[2] for result in results)
         self.checks.check(allowed, f"{name} match neither order: {error_output}")
@@ -277,13 +267,28 @@ class ConcurrentRunner:
             self.checks.check(BUSY not in codes, f"{name}: a command did not wait")
         self.check_leftover(folder, name)
 
+    def possible_states(self, before, first_writer, second_writer, codes):
+        """Return the states after each order of two writers that gives these exit codes. A busy one changes nothing."""
+        states = set()
+        numbered_writers = [(1, first_writer), (2, second_writer)]
+        for order in (numbered_writers, numbered_writers[::-1]):
+            state, expected_codes = before, {}
+            for number, writer in order:
+                if codes[number - 1] == BUSY:
+                    expected_codes[number] = BUSY
+                else:
+                    expected_codes[number], state = writer.apply(state, number, self.replacements)
+            if [expected_codes[1], expected_codes[2]] == codes:
+                states.add(state)
+        return states
+
     def check_reader(self, layout, reader, writer, number):
         """Run a reader and a writer at the same time, and check both results."""
         folder, backup = self.new_backup(layout, (writer.name,))
         before = self.read_result_of(reader, folder, backup)
         read_result, write_result = self.run_both(
             folder, reading_command(reader, backup), writer.command(backup, 1), number % 2 == 0)
-        self.count(f"{reader} during {writer.name}", [read_result[0], write_result[0]])
+        self.count([read_result[0], write_result[0]])
         name = f"{layout}: {reader} during {writer.name}, run {number}"
         result = self.read_result_of(reader, folder, backup, read_result)
         after = self.read_result_of(reader, folder, backup)
@@ -320,9 +325,10 @@ class ConcurrentRunner:
         leftover = {path.name for path in folder.iterdir()} - expected_names
         self.checks.check(not leftover, f"{name}: {sorted(leftover)} is left")
 
-    def count(self, pair, codes):
-        self.codes[pair, "runs"] += 1
-        self.codes[pair, BUSY] += codes.count(BUSY)
+    def count(self, codes):
+        """Count a run of two commands with these exit codes."""
+        self.run_count += 1
+        self.busy_count += codes.count(BUSY)
 
 
 def main():
@@ -344,9 +350,9 @@ def main():
                 if arguments.only in f"{layout}: {reader} during {writer.name}":
                     for number in range(arguments.runs):
                         runner.check_reader(layout, reader, writer, number)
-        runs = sum(count for (_, key), count in runner.codes.items() if key == "runs")
-        busy = sum(count for (_, key), count in runner.codes.items() if key == BUSY)
-        print(f"{runs} runs of two commands on one backup; {busy} commands exited with 11 and changed nothing")
+        print(
+            f"{runner.run_count} runs of two commands on one backup; "
+            f"{runner.busy_count} commands exited with 11 and changed nothing")
         return runner.checks.finish()
 
 

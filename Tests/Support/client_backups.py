@@ -7,8 +7,8 @@ import plistlib
 import interop
 from keychain_backup_reader import Backup
 
-# Each part in which a client's backup may differ from one of `keyhaul backup`, with the reason. Any other difference is a
-# fault.
+# The parts in which a client's backup may differ from one of `keyhaul backup`, with the reasons. Any other difference is
+# a fault.
 NEW_KEYS = "each backup has new random keys"
 NEW_TIME = "each backup has its own time"
 OWN_INFO = "the client writes Info.plist itself"
@@ -42,13 +42,15 @@ def keychain_by_reader(folder, password):
 
 def item_problems(expected, found):
     """Return the differences of two lists of comparable items, without secrets. A list is empty if they are equal."""
-    left, right = ({interop.identity(item): item for item in group} for group in (expected, found))
-    problems = [f"missing: {name}" for name in sorted(left.keys() - right.keys())]
-    problems += [f"not expected: {name}" for name in sorted(right.keys() - left.keys())]
-    if len(left) != len(expected) or len(right) != len(found):
+    expected_by_name = {interop.identity(item): item for item in expected}
+    found_by_name = {interop.identity(item): item for item in found}
+    problems = [f"missing: {name}" for name in sorted(expected_by_name.keys() - found_by_name.keys())]
+    problems += [f"not expected: {name}" for name in sorted(found_by_name.keys() - expected_by_name.keys())]
+    if len(expected_by_name) != len(expected) or len(found_by_name) != len(found):
         problems.append("two items have one identity")
-    for name in sorted(left.keys() & right.keys()):
-        problems += [f"{name}: {line}" for line in interop.item_differences(left[name], right[name], False)]
+    for name in sorted(expected_by_name.keys() & found_by_name.keys()):
+        differences = interop.item_differences(expected_by_name[name], found_by_name[name], only_expected=False)
+        problems += [f"{name}: {line}" for line in differences]
     return problems
 
 
@@ -60,23 +62,24 @@ def backup_items(folder, password, key):
 def contents(folder, password, key):
     """Return everything that a backup consists of, by the names of DIFFERENCES."""
     backup = Backup(folder, (password or "").encode(), key)
-    found = {f"file {path.relative_to(folder)}": True for path in folder.rglob("*") if path.is_file()}
+    parts = {f"file {path.relative_to(folder)}": True for path in folder.rglob("*") if path.is_file()}
     for name in ("Manifest.plist", "Status.plist", "Info.plist"):
-        for entry, value in plistlib.loads((folder / name).read_bytes()).items():
-            found[f"{name} {entry}"] = value
-    for (domain, path), (identifier, flags, record) in backup.files.items():
-        found[f"Manifest.db {path} row"] = (domain, identifier, flags)
-        for field, value in dataclasses.asdict(record).items():
-            found[f"Manifest.db {path} {field}"] = value
-    keychain = plistlib.loads(backup.keychain_file())
-    for table, entries in keychain.items():
-        if isinstance(entries, list):
-            found[f"keychain {table} references"] = [entry.get("v_PersistentRef") for entry in entries]
+        for member, value in plistlib.loads((folder / name).read_bytes()).items():
+            parts[f"{name} {member}"] = value
+    for (domain, path), file in backup.files.items():
+        parts[f"Manifest.db {path} row"] = (domain, file.identifier, file.flags)
+        for field, value in dataclasses.asdict(file.record).items():
+            parts[f"Manifest.db {path} {field}"] = value
+    blobs = []
+    for name, value in plistlib.loads(backup.keychain_file()).items():
+        is_table = isinstance(value, list)
+        if is_table:
+            parts[f"keychain {name} references"] = [entry.get("v_PersistentRef") for entry in value]
+            blobs += [entry["v_Data"] for entry in value]
         else:
-            found[f"keychain {table}"] = entries
-    found["keychain blobs"] = [
-        entry["v_Data"] for entries in keychain.values() if isinstance(entries, list) for entry in entries]
-    return found
+            parts[f"keychain {name}"] = value
+    parts["keychain blobs"] = blobs
+    return parts
 
 
 def content_differences(contents, other_contents):
@@ -105,25 +108,31 @@ def shown_attributes(entry):
         [entry["kind"]] + [_text(attributes.get(code)) for code in ("labl", "acct", "svce", "srvr", "agrp")])
 
 
-def planned_items(plan, before, backup):
-    """Return the items that a device should have after a restore, for comparison.
-
-    `before` has the entries of the device's export, `backup` those of the backup's. They and the plan are JSON.
-    """
-    removed = collections.Counter(
+def remaining_items(plan, device_entries):
+    """Return the items of a device that a plan does not remove, by identity."""
+    removed_counts = collections.Counter(
         tuple(item[name] for name in ("kind", "label", "account", "service", "server", "access_group"))
         for item in plan["removed"])
-    expected = {}
-    # A plan does not show whether an item syncs. A restore removes no item that does.
-    for entry in sorted(before, key=lambda entry: entry["attributes"].get("sync", 0)):
-        if removed[shown_attributes(entry)]:
-            removed[shown_attributes(entry)] -= 1
+    remaining = {}
+    # A plan does not show whether an item syncs. A restore never removes synchronizable items, so they come last.
+    for entry in sorted(device_entries, key=lambda entry: entry["attributes"].get("sync", 0)):
+        if removed_counts[shown_attributes(entry)]:
+            removed_counts[shown_attributes(entry)] -= 1
         else:
             item = interop.program_item(entry)
-            expected[interop.identity(item)] = item
-    if any(removed.values()):
+            remaining[interop.identity(item)] = item
+    if any(removed_counts.values()):
         raise ValueError("the plan removes items that the device does not have")
-    entries = {entry["index"]: entry for entry in backup}
+    return remaining
+
+
+def planned_items(plan, device_entries, backup_entries):
+    """Return the items that a device should have after a restore, for comparison.
+
+    The entries are those of the exports of the device before the restore, and of the backup. All are JSON.
+    """
+    expected = remaining_items(plan, device_entries)
+    entries = {entry["index"]: entry for entry in backup_entries}
     for decision in plan["items"]:
         if decision["outcome"] == "migrates":
             item = interop.program_item(entries[decision["index"]])

@@ -7,6 +7,7 @@ Any checkout can be measured. A summary is the first line of a doc comment. Verb
 third person.
 """
 
+import collections
 import pathlib
 import re
 import sys
@@ -37,36 +38,43 @@ def summaries(lines):
 
 
 def figures(files):
-    """Return the counts of types, questions, functions, verbs and lines counted by NIL_WHERE."""
-    counts = [0] * 5
+    """Return the counts of types, questions, functions, verbs and lines with "nil where"."""
+    counts = collections.Counter()
     for file in files:
         lines = file.read_text(encoding="utf-8").split("\n")
-        counts[4] += sum(bool(NIL_WHERE.search(line)) for line in lines)
+        counts["nil where"] += sum(bool(NIL_WHERE.search(line)) for line in lines)
         for kind, summary in summaries(lines):
             if kind == "type":
-                counts[0] += 1
-                counts[1] += bool(QUESTION.match(summary))
+                counts["types"] += 1
+                counts["questions"] += bool(QUESTION.match(summary))
             else:
-                counts[2] += 1
-                counts[3] += bool(VERB.match(summary))
+                counts["functions"] += 1
+                counts["verbs"] += bool(VERB.match(summary))
     return counts
+
+
+def print_row(name, counts):
+    """Print the counts of one folder."""
+    questions = f"{counts['questions']} of {counts['types']}"
+    verbs = f"{counts['verbs']} of {counts['functions']}"
+    print(f"{name:34} {questions:>18} {verbs:>18} {counts['nil where']:>10}")
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2])
     folders = sorted(folder for parent in (root / "Sources").iterdir() if parent.is_dir()
                      for folder in parent.iterdir() if any(folder.rglob("*.swift")))
-    total = [0] * 5
+    total = collections.Counter()
     print(f"{'folder':34} {'types: questions':>18} {'functions: verbs':>18} {'nil where':>10}")
-    for folder in [*folders, None]:
-        counts = figures(sorted(folder.rglob("*.swift"))) if folder else total
-        total = [sum(pair) for pair in zip(total, counts)] if folder else total
-        types, questions, functions, verbs, nil_where = counts
-        name = folder.relative_to(root) if folder else "all"
-        print(f"{str(name):34} {f'{questions} of {types}':>18} {f'{verbs} of {functions}':>18} {nil_where:>10}")
-    if total[0] and total[2]:
-        print(f"{total[1] / total[0]:.0%} of the types begin with a question, {total[3] / total[2]:.0%} of the functions"
-              " with a verb")
+    for folder in folders:
+        counts = figures(sorted(folder.rglob("*.swift")))
+        print_row(str(folder.relative_to(root)), counts)
+        total += counts
+    print_row("all", total)
+    if total["types"] and total["functions"]:
+        print(
+            f"{total['questions'] / total['types']:.0%} of the types begin with a question, "
+            f"{total['verbs'] / total['functions']:.0%} of the functions with a verb")
 
 
 if __name__ == "__main__":

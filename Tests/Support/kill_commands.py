@@ -41,6 +41,7 @@ CHAT = "ABCDE12345.org.example.chat"
 # them again.
 LARGE_ITEM_COUNT = 2_800
 KEY = ["--password-file", OLD_PASSWORD]
+NEW_KEY = ["--new-password-file", NEW_PASSWORD, "--rounds", "1"]
 # The options that select one item, and those that add it.
 ITEM_QUERY = ["--service", "one item", "--account", "anna"]
 NEW_ITEM_OPTIONS = [*ITEM_QUERY, "--access-group", GROUP, "--secret-file", "secret"]
@@ -86,19 +87,18 @@ class Sandbox:
         code, output, error_output = self.run("item", "find", *command, "--json", "--reveal")
         if code not in (0, 4):
             return f"item find ended with {code}: {error_output}"
-        found = []
+        items = []
         for item in json.loads(output)["items"]:
-            shown = {name: value for name, value in item.items() if name not in ("index", "attributes", "row")}
-            shown["attributes"] = {
-                name: value for name, value in item["attributes"].items() if name not in VOLATILE_ATTRIBUTES} if (
-                    "attributes" in item) else None
-            found.append(json.dumps(shown, sort_keys=True))
-        return sorted(found)
+            stable_members = {name: value for name, value in item.items() if name not in ("index", "attributes", "row")}
+            stable_members["attributes"] = None if "attributes" not in item else {
+                name: value for name, value in item["attributes"].items() if name not in VOLATILE_ATTRIBUTES}
+            items.append(json.dumps(stable_members, sort_keys=True))
+        return sorted(items)
 
     def device(self, name):
         """Return the state of a device."""
-        shown = self.run("device", "show", name, "--json")
-        state = json.loads(shown[1]).get("state") if shown[0] == 0 else f"{shown[0]}: {shown[2]}"
+        code, output, error_output = self.run("device", "show", name, "--json")
+        state = json.loads(output).get("state") if code == 0 else f"{code}: {error_output}"
         return "device", state, self.items(name)
 
     def passcode(self, name):
@@ -106,13 +106,13 @@ class Sandbox:
 
         A copy is used because the device counts wrong passcodes.
         """
-        tried = self.folder.parent / "tried"
-        shutil.rmtree(tried, ignore_errors=True)
-        shutil.copytree(self.folder, tried, symlinks=True)
-        sandbox = Sandbox(self.program, tried)
-        return self.device(name), [
-            sandbox.run("device", "unlock", name, *given)[0] for given in (
-                ["--passcode-file", PASSCODE_FILE], ["--passcode-file", NEW_PASSCODE_FILE], [])]
+        copy = self.folder.parent / "passcode-copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(self.folder, copy, symlinks=True)
+        sandbox = Sandbox(self.program, copy)
+        options_to_try = (["--passcode-file", PASSCODE_FILE], ["--passcode-file", NEW_PASSCODE_FILE], [])
+        codes = [sandbox.run("device", "unlock", name, *options)[0] for options in options_to_try]
+        return self.device(name), codes
 
     def backup(self, name):
         """Return the password, the verdict, the seal and the items of a backup, or None if there is no backup."""
@@ -126,13 +126,15 @@ class Sandbox:
                 break
         if code not in (0, 3):
             return f"verify ended with {code}: {error_output}"
-        found = json.loads(output)
-        seal = [check["detail"] for check in found["checks"] if check["id"] == "seal"]
-        return "backup", password, found["verdict"], seal, self.items(name, *key)
+        document = json.loads(output)
+        seal = [check["detail"] for check in document["checks"] if check["id"] == "seal"]
+        return "backup", password, document["verdict"], seal, self.items(name, *key)
 
     def database(self, name):
         """Return the rows of a database as SQLite reads them, and its items, or None if there is no database."""
-        return ("database", self.rows(name), self.items(name)) if (self.folder / name).exists() else None
+        if not (self.folder / name).exists():
+            return None
+        return "database", self.rows(name), self.items(name)
 
     def rows(self, name):
         """Return the columns of each item table that are not random.
@@ -146,22 +148,11 @@ class Sandbox:
             connection.row_factory = sqlite3.Row
             try:
                 faults = [row[0] for row in connection.execute("PRAGMA integrity_check")]
-                return faults, [
-                    (
-                        table,
-                        sorted(
-                            repr(
-                                [
-                                    (column, row[column])
-                                    for column in row.keys()
-                                    if column not in (*VOLATILE_ATTRIBUTES, "data", "rowid")
-                                ]
-                            )
-                            for row in connection.execute(f"SELECT * FROM {table}")
-                        ),
-                    )
+                rows_by_table = [
+                    (table, sorted(map(stable_columns, connection.execute(f"SELECT * FROM {table}"))))
                     for table in ("genp", "inet", "cert", "keys")
                 ]
+                return faults, rows_by_table
             except sqlite3.Error as error:
                 return str(error)
             finally:
@@ -175,8 +166,8 @@ class Sandbox:
             "restore", "lone", "--to", "other", "--password-file", OLD_PASSWORD, "--plan", name, "--dry-run", "--yes")
         if code != 0:
             return f"a restore of it ended with {code}: {error_output}"
-        found = json.loads((self.folder / name).read_bytes())
-        return "plan", {member: found[member] for member in ("target", "policy", "summary", "items", "removed")}
+        document = json.loads((self.folder / name).read_bytes())
+        return "plan", {member: document[member] for member in ("target", "policy", "summary", "items", "removed")}
 
     def file(self, name):
         """Return the digest of a file, or None if it does not exist."""
@@ -186,6 +177,12 @@ class Sandbox:
     def tree(self, name):
         """Return the digests of exported files. After a kill, some of them may be missing."""
         return {path: content for path, content in files(self.folder / name).items() if ".keyhaul-part" not in path}
+
+
+def stable_columns(row):
+    """Return the columns of a database row that are not random, as text."""
+    volatile_columns = {*VOLATILE_ATTRIBUTES, "data", "rowid"}
+    return repr([(column, row[column]) for column in row.keys() if column not in volatile_columns])
 
 
 def files(folder):
@@ -213,10 +210,21 @@ def is_lock(name):
     return name.startswith("home/") and name.endswith("/lock")
 
 
-def equal_without_locks(one, other):
-    """Return whether two folders have the same files, apart from locks."""
-    return {name: content for name, content in one.items() if not is_lock(name)} == {
-        name: content for name, content in other.items() if not is_lock(name)}
+def without_locks(digests):
+    """Return the digests of files that are not locks."""
+    return {name: digest for name, digest in digests.items() if not is_lock(name)}
+
+
+@dataclass
+class Reference:
+    """An undisturbed run of a scenario: its folder, the states and files before and after it, and its time."""
+
+    origin: pathlib.Path
+    old_state: object
+    new_state: object
+    files_before: dict
+    names_after: set
+    seconds: float
 
 
 @dataclass
@@ -258,6 +266,8 @@ def scenarios():
     """Yield all scenarios."""
     for suffix in ("/", ".tar", ".zip", ".tar.zst"):
         yield from backup_scenarios(suffix)
+        yield from backup_item_scenarios(suffix)
+        yield from password_scenarios(suffix)
     yield from restore_scenarios()
     yield from device_scenarios()
     yield from passcode_scenarios()
@@ -266,60 +276,81 @@ def scenarios():
     yield from export_scenarios()
 
 
+class BackupNames:
+    """The names of the backups of one kind, which ends with the suffix."""
+
+    def __init__(self, suffix):
+        # A folder's name ends with a slash only in the option for a new backup.
+        self.new_option, self.existing_option = "new" + suffix, "b" + suffix
+        extension = suffix.rstrip("/")
+        self.new, self.existing = "new" + extension, "b" + extension
+        self.unencrypted, self.unsealed = "plain" + extension, "bare" + extension
+
+
 def backup_scenarios(suffix):
-    """Yield the commands that write a backup whose name ends with the suffix."""
-    new, old = "new" + suffix, "b" + suffix
-    new_backup, backup = new.rstrip("/"), old.rstrip("/")
-    unencrypted_backup, unsealed_backup = "plain" + backup.removeprefix("b"), "bare" + backup.removeprefix("b")
+    """Yield the commands that make, seal or convert a backup whose name ends with the suffix."""
+    names = BackupNames(suffix)
     # A backup reads the hardware key of its device, and locks the device.
     source_device = ["home/phone"]
     yield Scenario(
-        f"backup to a new path {suffix}", ["backup", "phone", "-o", new, *KEY, "--rounds", "1", "--yes"],
-        state_of("backup", new_backup), [new_backup, *source_device], DEVICE_READERS)
+        f"backup to a new path {suffix}", ["backup", "phone", "-o", names.new_option, *KEY, "--rounds", "1", "--yes"],
+        state_of("backup", names.new), [names.new, *source_device], DEVICE_READERS)
     yield Scenario(
-        f"backup over an existing one {suffix}", ["backup", "phone", "-o", old, *KEY, "--rounds", "1", "--yes"],
-        state_of("backup", backup), [backup, *source_device], backup_readers(backup),
+        f"backup over an existing one {suffix}",
+        ["backup", "phone", "-o", names.existing_option, *KEY, "--rounds", "1", "--yes"],
+        state_of("backup", names.existing), [names.existing, *source_device], backup_readers(names.existing),
         setup=[["item", "add", "phone", *NEW_ITEM_OPTIONS]])
-    new_password = ["--new-password-file", NEW_PASSWORD, "--rounds", "1"]
     yield Scenario(
-        f"rekey {suffix}", ["rekey", backup, *KEY, *new_password], state_of("backup", backup), [backup],
-        backup_readers(backup), repeat_codes=(12,),
-        follow_up=["rekey", backup, "--password-file", NEW_PASSWORD, *new_password])
+        f"convert to {suffix}",
+        ["convert", "b.zip" if suffix == ".tar" else "b.tar", "-o", names.new_option, "--yes"],
+        state_of("backup", names.new), [names.new], backup_readers("b"))
     yield Scenario(
-        f"convert to {suffix}", ["convert", "b.zip" if suffix == ".tar" else "b.tar", "-o", new, "--yes"],
-        state_of("backup", new_backup), [new_backup], backup_readers("b"))
+        f"convert to an unencrypted copy {suffix}",
+        ["convert", names.existing, "-o", names.new_option, "--decrypted", "--yes", *KEY],
+        state_of("backup", names.new), [names.new], backup_readers(names.existing), partial_codes=(3,))
+    if suffix in ("/", ".zip"):
+        yield Scenario(
+            f"backup without a password {suffix}",
+            ["backup", "phone", "-o", names.new_option, "--no-password", "--yes"],
+            state_of("backup", names.new), [names.new, *source_device], DEVICE_READERS)
+    yield Scenario(
+        f"seal {suffix}", ["seal", names.unsealed, *KEY], state_of("backup", names.unsealed), [names.unsealed],
+        backup_readers(names.unsealed), follow_up=["rekey", names.unsealed, *KEY, *NEW_KEY])
+
+
+def backup_item_scenarios(suffix):
+    """Yield the commands that change an item in a backup whose name ends with the suffix."""
+    backup = BackupNames(suffix).existing
+    state, readers = state_of("backup", backup), backup_readers(backup)
     add_item = ["item", "add", backup, *NEW_ITEM_OPTIONS, *KEY]
     yield Scenario(
-        f"add in a backup {suffix}", add_item, state_of("backup", backup), [backup], backup_readers(backup),
-        repeat_codes=(1,), follow_up=["item", "update", backup, *ITEM_QUERY, "--new-label", "x", "--yes", *KEY])
+        f"add in a backup {suffix}", add_item, state, [backup], readers, repeat_codes=(1,),
+        follow_up=["item", "update", backup, *ITEM_QUERY, "--new-label", "x", "--yes", *KEY])
     yield Scenario(
         f"update in a backup {suffix}",
         ["item", "update", backup, *ITEM_QUERY, "--new-secret-file", NEW_PASSWORD, "--yes", *KEY],
-        state_of("backup", backup), [backup], backup_readers(backup), setup=[add_item])
+        state, [backup], readers, setup=[add_item])
     yield Scenario(
         f"delete in a backup {suffix}", ["item", "delete", backup, *ITEM_QUERY, "--yes", *KEY],
-        state_of("backup", backup), [backup], backup_readers(backup), repeat_codes=(4,), follow_up=add_item,
-        setup=[add_item])
+        state, [backup], readers, repeat_codes=(4,), follow_up=add_item, setup=[add_item])
+
+
+def password_scenarios(suffix):
+    """Yield the commands that change the password of a backup whose name ends with the suffix."""
+    names = BackupNames(suffix)
+    backup, unencrypted = names.existing, names.unencrypted
+    state, readers = state_of("backup", backup), backup_readers(backup)
     yield Scenario(
-        f"rekey to no password {suffix}", ["rekey", backup, *KEY, "--no-password", "--yes"],
-        state_of("backup", backup), [backup], backup_readers(backup), repeat_codes=(64,), refusal_codes=(64,),
-        follow_up=["rekey", backup, *new_password])
+        f"rekey {suffix}", ["rekey", backup, *KEY, *NEW_KEY], state, [backup], readers, repeat_codes=(12,),
+        follow_up=["rekey", backup, "--password-file", NEW_PASSWORD, *NEW_KEY])
     yield Scenario(
-        f"rekey from no password {suffix}", ["rekey", unencrypted_backup, *new_password],
-        state_of("backup", unencrypted_backup), [unencrypted_backup], backup_readers(unencrypted_backup),
-        repeat_codes=(12,), refusal_codes=(64,),
-        follow_up=["rekey", unencrypted_backup, "--password-file", NEW_PASSWORD, "--new-password-file", OLD_PASSWORD,
+        f"rekey to no password {suffix}", ["rekey", backup, *KEY, "--no-password", "--yes"], state, [backup], readers,
+        repeat_codes=(64,), refusal_codes=(64,), follow_up=["rekey", backup, *NEW_KEY])
+    yield Scenario(
+        f"rekey from no password {suffix}", ["rekey", unencrypted, *NEW_KEY], state_of("backup", unencrypted),
+        [unencrypted], backup_readers(unencrypted), repeat_codes=(12,), refusal_codes=(64,),
+        follow_up=["rekey", unencrypted, "--password-file", NEW_PASSWORD, "--new-password-file", OLD_PASSWORD,
                    "--rounds", "1"])
-    yield Scenario(
-        f"convert to an unencrypted copy {suffix}", ["convert", backup, "-o", new, "--decrypted", "--yes", *KEY],
-        state_of("backup", new_backup), [new_backup], backup_readers(backup), partial_codes=(3,))
-    if suffix in ("/", ".zip"):
-        yield Scenario(
-            f"backup without a password {suffix}", ["backup", "phone", "-o", new, "--no-password", "--yes"],
-            state_of("backup", new_backup), [new_backup, *source_device], DEVICE_READERS)
-    yield Scenario(
-        f"seal {suffix}", ["seal", unsealed_backup, *KEY], state_of("backup", unsealed_backup), [unsealed_backup],
-        backup_readers(unsealed_backup), follow_up=["rekey", unsealed_backup, *KEY, *new_password])
 
 
 def restore_scenarios():
@@ -444,7 +475,9 @@ class CommandTester:
         self.template = work / "template"
         self.prepare()
         self.references = {}
-        self.count = {"kills": 0, "old": 0, "new": 0, "between": 0, "left": 0}
+        self.kill_count = self.leftover_count = 0
+        # How often a kill left the old state, the new one, or some of the exported files.
+        self.state_counts = {"old": 0, "new": 0, "partial": 0}
 
     def prepare(self):
         """Create the template folder with devices, backups and passwords."""
@@ -488,66 +521,93 @@ class CommandTester:
                 connection.execute("PRAGMA journal_mode = WAL")
         origin = self.work / f"origin-{len(self.references)}"
         shutil.copytree(sandbox.folder, origin, symlinks=True)
-        old = scenario.read_state(sandbox)
+        old_state = scenario.read_state(sandbox)
         sandbox = self.new_sandbox(origin)
         started = time.perf_counter()
         sandbox.run_checked(*scenario.command)
-        longest = time.perf_counter() - started
-        new, after = scenario.read_state(sandbox), files(sandbox.folder)
-        self.checks.check(old != new, f"{scenario.name}: the command does not change the state")
-        self.references[scenario.name] = (origin, old, new, set(after), files(origin), longest)
+        seconds = time.perf_counter() - started
+        new_state, names_after = scenario.read_state(sandbox), set(files(sandbox.folder))
+        self.checks.check(old_state != new_state, f"{scenario.name}: the command does not change the state")
+        self.references[scenario.name] = Reference(
+            origin, old_state, new_state, files(origin), names_after, seconds)
 
     def kill_once(self, scenario):
         """Kill the command of a scenario once, and check the result. Return early if it ended before the kill."""
         if scenario.name not in self.references:
             self.record_reference(scenario)
-        origin, old, new, names, before, longest = self.references[scenario.name]
-        sandbox = self.new_sandbox(origin)
-        process = sandbox.start(*scenario.command)
+        reference = self.references[scenario.name]
+        sandbox = self.new_sandbox(reference.origin)
+        if not self.kill(sandbox, scenario.command, reference.seconds):
+            return
+        self.kill_count += 1
+        context = f"{scenario.name}, kill {self.kill_count}"
+        self.leftover_count += bool(set(files(sandbox.folder)) - set(reference.files_before) - reference.names_after)
+        self.check_reading_command(scenario, sandbox, context)
+        state = self.check_state(scenario, reference, sandbox, context)
+        self.check_second_run(scenario, reference, sandbox, context, state)
+        self.check_files(scenario, reference, sandbox, context)
+
+    def kill(self, sandbox, command, seconds):
+        """Start a command, and kill it before it has run for some seconds. Return whether it was still running."""
+        process = sandbox.start(*command)
         # Half of the kills are after the first 40 percent of the time, because a command writes late.
-        time.sleep(self.rng.uniform(self.rng.choice((0, 0.4)) * longest, longest))
+        time.sleep(self.rng.uniform(self.rng.choice((0, 0.4)) * seconds, seconds))
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        if process.wait() != -signal.SIGKILL:
-            return
-        self.count["kills"] += 1
-        context, check = f"{scenario.name}, kill {self.count['kills']}", self.checks.check
-        leftover = set(files(sandbox.folder)) - set(before) - names
-        self.count["left"] += bool(leftover)
-        # The reading command comes first, because other commands may repair the state.
-        reader = self.rng.choice(scenario.reading_commands)
-        code, _, error_output = sandbox.run(*reader)
+        return process.wait() == -signal.SIGKILL
+
+    def check_reading_command(self, scenario, sandbox, context):
+        """Check that a reading command works. It comes first, because other commands may repair the state."""
+        command = self.rng.choice(scenario.reading_commands)
+        code, _, error_output = sandbox.run(*command)
         # 4 is the result for an erased device.
-        check(code in (0, 3, 4), f"{context}: {' '.join(reader)} ended with {code}: {error_output}")
-        # The state of unchanged files is known.
-        found = old if equal_without_locks(files(sandbox.folder), before) else scenario.read_state(sandbox)
-        is_partial = isinstance(new, dict) and set((found or {}).items()) < set(new.items()) and found
-        check(found in (old, new) or is_partial, f"{context}: neither the old nor the new state: {str(found)[:300]}")
-        self.count["old" if found == old else "new" if found == new else "between"] += 1
+        self.checks.check(code in (0, 3, 4), f"{context}: {' '.join(command)} ended with {code}: {error_output}")
+
+    def check_state(self, scenario, reference, sandbox, context):
+        """Check that the state is the old or the new one, or that some files were exported. Return the state."""
+        old, new = reference.old_state, reference.new_state
+        has_changed = without_locks(files(sandbox.folder)) != without_locks(reference.files_before)
+        # Reading a state takes long, and that of unchanged files is known.
+        state = scenario.read_state(sandbox) if has_changed else old
+        is_partial = isinstance(new, dict) and bool(state) and set(state.items()) < set(new.items())
+        self.checks.check(
+            state in (old, new) or is_partial, f"{context}: neither the old nor the new state: {str(state)[:300]}")
+        self.state_counts["old" if state == old else "new" if state == new else "partial"] += 1
+        return state
+
+    def check_second_run(self, scenario, reference, sandbox, context, state):
+        """Run the command again, and a follow-up command if the first run was complete."""
+        is_complete = state == reference.new_state
         code, _, error_output = sandbox.run(*scenario.command)
-        check(
-            code == 0 or found == new and code in scenario.repeat_codes,
+        self.checks.check(
+            code == 0 or is_complete and code in scenario.repeat_codes,
             f"{context}: a second run ended with {code}: {error_output}")
-        check(scenario.read_state(sandbox) == new, f"{context}: a second run does not reach the final state")
-        if found == new and scenario.follow_up:
+        self.checks.check(
+            scenario.read_state(sandbox) == reference.new_state,
+            f"{context}: a second run does not reach the final state")
+        if is_complete and scenario.follow_up:
             code, _, error_output = sandbox.run(*scenario.follow_up)
-            check(code == 0, f"{context}: {' '.join(scenario.follow_up[:2])} then ended with {code}: {error_output}")
+            self.checks.check(
+                code == 0, f"{context}: {' '.join(scenario.follow_up[:2])} then ended with {code}: {error_output}")
+
+    def check_files(self, scenario, reference, sandbox, context):
+        """Check that the runs left no other files, and changed no other files."""
         after = files(sandbox.folder)
-        # A command that does not write keeps an existing log or an empty journal.
-        unexpected = {
-            name
-            for name in set(after) ^ names
-            if not (
-                scenario.has_log and name == "sim.db-wal" or name in after and is_empty_journal(sandbox.folder / name)
-            )
-        }
-        check(not unexpected, f"{context}: unexpected or missing files {sorted(unexpected)[:5]}")
+
+        def may_remain(name):
+            # A command that does not write keeps an existing log or an empty journal.
+            is_log = scenario.has_log and name == "sim.db-wal"
+            return is_log or name in after and is_empty_journal(sandbox.folder / name)
+
+        unexpected = {name for name in set(after) ^ reference.names_after if not may_remain(name)}
+        self.checks.check(not unexpected, f"{context}: unexpected or missing files {sorted(unexpected)[:5]}")
         changed_files = [
-            name for name, content in before.items() if after.get(name) != content and not is_lock(name)
+            name for name, content in without_locks(reference.files_before).items()
+            if after.get(name) != content
             and not any(name == allowed or name.startswith(allowed + "/") for allowed in scenario.changed_names)]
-        check(not changed_files, f"{context}: changed other files: {changed_files[:5]}")
+        self.checks.check(not changed_files, f"{context}: changed other files: {changed_files[:5]}")
 
 
 def main():
@@ -561,21 +621,20 @@ def main():
     with tempfile.TemporaryDirectory(prefix="keyhaul-kills-") as name:
         tester = CommandTester(arguments.program, pathlib.Path(name), arguments.seed)
         started, round_number = time.perf_counter(), 0
-        while tester.count["kills"] < arguments.kills and round_number < arguments.kills * 3:
+        while tester.kill_count < arguments.kills and round_number < arguments.kills * 3:
             tester.kill_once(selected[round_number % len(selected)])
             round_number += 1
             if round_number % 500 == 0:
-                print(f"{tester.count['kills']} kills after {time.perf_counter() - started:.0f} s", flush=True)
-        count = tester.count
-        tester.checks.check(
-            count["kills"] >= arguments.kills,
-            f"{count['kills']} of {arguments.kills} kills were sent to a running program")
-        tester.checks.check(count["old"] > 0 and count["new"] > 0, "some kills were before and some after the change")
+                print(f"{tester.kill_count} kills after {time.perf_counter() - started:.0f} s", flush=True)
+    counts = tester.state_counts
+    tester.checks.check(
+        tester.kill_count >= arguments.kills,
+        f"{tester.kill_count} of {arguments.kills} kills were sent to a running program")
+    tester.checks.check(counts["old"] > 0 and counts["new"] > 0, "some kills were before and some after the change")
     print(
-        f"{count['kills']} kills in {len(selected)} scenarios in {time.perf_counter() - started:.0f} s: "
-        f"{count['old']} left the "
-        f"old state, {count['new']} the new state, {count['between']} some of the exported files; "
-        f"{count['left']} left other files"
+        f"{tester.kill_count} kills in {len(selected)} scenarios in {time.perf_counter() - started:.0f} s: "
+        f"{counts['old']} left the old state, {counts['new']} the new state, "
+        f"{counts['partial']} some of the exported files; {tester.leftover_count} left other files"
     )
     return tester.checks.finish()
 

@@ -52,7 +52,7 @@ def write_backup(backup_path):
 
 
 def tree(folder):
-    """Return the type, mode, time and contents of everything below a folder, without the files of an unfinished run."""
+    """Return (type, mode, time, contents) of everything below a folder, without the files of an unfinished run."""
     entries = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
@@ -63,9 +63,11 @@ def tree(folder):
         kind = stat.S_IFMT(status.st_mode)
         mode = None if stat.S_ISLNK(status.st_mode) else stat.S_IMODE(status.st_mode)
         modified = None if name.parts[0] in EXPORT_FILES else int(status.st_mtime)
-        content = (
-            os.readlink(path) if path.is_symlink() else hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file()
-            else None)
+        content = None
+        if path.is_symlink():
+            content = os.readlink(path)
+        elif path.is_file():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
         entries[str(name)] = (kind, mode, modified, content)
     return entries
 
@@ -104,55 +106,76 @@ class Exports:
         return process.returncode == -9
 
 
+class KillTest:
+    """An undisturbed export, and exports that are killed and run again, whose results are compared with it."""
+
+    def __init__(self, program, folder, checks, rng):
+        self.folder, self.target, self.checks, self.rng = folder, folder / "target", checks, rng
+        self.kill_count = self.partial_count = self.tree_count = 0
+        write_backup(folder / "backup")
+        (folder / "victim").mkdir()
+        (folder / "victim" / "file").write_bytes(b"keep")
+        (folder / "password").touch(mode=0o600)
+        (folder / "password").write_bytes(PASSWORD)
+        self.exports = Exports(program, folder)
+        started = time.perf_counter()
+        checks.check(self.exports.finish(folder / "undisturbed") == (0, ""), "an undisturbed run fails")
+        self.duration = time.perf_counter() - started
+        self.expected = tree(folder / "undisturbed")
+        self.expected_surroundings = self.surroundings()
+
+    def surroundings(self):
+        """Return what no export may change: the names beside the target, and the trees of other folders."""
+        names = sorted(path.name for path in self.folder.iterdir() if path.name not in ("home", "target"))
+        return names, {name: tree(self.folder / name) for name in ("backup", "victim")}
+
+    def kill_some_times(self):
+        """Kill up to three exports, one after the other. Compare the written files with the backup after each kill."""
+        for _ in range(self.rng.randint(1, 3)):
+            self.kill_count += self.exports.kill(self.target, self.rng.uniform(0, self.duration))
+            existing = contents(tree(self.target)) if self.target.exists() else {}
+            self.partial_count += 0 < len(existing) < len(contents(self.expected))
+            wrong = [name for name, entry in existing.items() if self.expected.get(name) != entry]
+            self.checks.check(not wrong, f"kill {self.kill_count}: files differ from the backup: {wrong[:3]}")
+
+    def complete(self):
+        """Run the export to its end. Compare everything with the undisturbed run, and delete the target."""
+        context = f"kill {self.kill_count}"
+        result = self.exports.finish(self.target)
+        self.checks.check(result == (0, ""), f"{context}: the next run ended with {result}")
+        written = tree(self.target)
+        names = {**written, **self.expected}
+        different = [name for name in names if written.get(name) != self.expected.get(name)]
+        self.checks.check(
+            not different,
+            f"{context}: {len(different)} files differ from an undisturbed run, such as {different[:3]}")
+        self.checks.check(not (self.target / EXPORT_FILES[0]).exists(), f"{context}: {EXPORT_FILES[0]} is left")
+        self.checks.check(
+            self.surroundings() == self.expected_surroundings, f"{context}: something outside of the folder changed")
+        shutil.rmtree(self.target)
+        self.tree_count += 1
+
+
 def main():
     parser = argparse.ArgumentParser(description="Kill keyhaul export --files at random moments and run it again.")
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--kills", type=int, default=200, help="the number of kills of a running program")
     parser.add_argument("--seed", default="moments")
     arguments = parser.parse_args()
-    checks, rng = Checks(), random.Random(arguments.seed)
+    checks = Checks()
     with tempfile.TemporaryDirectory(prefix="keyhaul-kills-") as name:
-        folder = pathlib.Path(name)
-        write_backup(folder / "backup")
-        (folder / "victim").mkdir()
-        (folder / "victim" / "file").write_bytes(b"keep")
-        (folder / "password").touch(mode=0o600)
-        (folder / "password").write_bytes(PASSWORD)
-        exports = Exports(arguments.program, folder)
-        started = time.perf_counter()
-        checks.check(exports.finish(folder / "undisturbed") == (0, ""), "an undisturbed run fails")
-        duration = time.perf_counter() - started
-        expected = tree(folder / "undisturbed")
-        other_folders = {name: tree(folder / name) for name in ("backup", "victim")}
-        names = sorted([path.name for path in folder.iterdir()] + ["target"])
-        kills = partial = trees = 0
-        while kills < arguments.kills and trees < arguments.kills * 3:
-            target = folder / "target"
-            for _ in range(rng.randint(1, 3)):
-                kills += exports.kill(target, rng.uniform(0, duration))
-                existing = contents(tree(target)) if target.exists() else {}
-                partial += 0 < len(existing) < len(contents(expected))
-                wrong = [name for name, entry in existing.items() if expected.get(name) != entry]
-                checks.check(not wrong, f"kill {kills}: files differ from the backup: {wrong[:3]}")
-            result = exports.finish(target)
-            checks.check(result == (0, ""), f"kill {kills}: the next run ended with {result}")
-            found = tree(target)
-            different = [name for name in {**found, **expected} if found.get(name) != expected.get(name)]
-            checks.check(
-                not different,
-                f"kill {kills}: {len(different)} files differ from an undisturbed run, such as {different[:3]}")
-            checks.check(not (target / EXPORT_FILES[0]).exists(), f"kill {kills}: {EXPORT_FILES[0]} is left")
-            checks.check(
-                sorted(path.name for path in folder.iterdir() if path.name != "home")
-                == [name for name in names if name != "home"]
-                and {name: tree(folder / name) for name in other_folders} == other_folders,
-                f"kill {kills}: something outside of the folder changed")
-            shutil.rmtree(target)
-            trees += 1
-        checks.check(kills >= arguments.kills, f"{kills} of {arguments.kills} kills were sent to a running program")
-        checks.check(partial > 0, "some kills were after some of the files were written")
+        test = KillTest(arguments.program, pathlib.Path(name), checks, random.Random(arguments.seed))
+        # A run that ends before its kill does not count, so the number of runs is limited too.
+        while test.kill_count < arguments.kills and test.tree_count < arguments.kills * 3:
+            test.kill_some_times()
+            test.complete()
+    checks.check(
+        test.kill_count >= arguments.kills,
+        f"{test.kill_count} of {arguments.kills} kills were sent to a running program")
+    checks.check(test.partial_count > 0, "some kills were after some of the files were written")
     print(
-        f"{kills} kills over {duration:.2f} s, {partial} of them with some of the files written; {trees} complete trees"
+        f"{test.kill_count} kills over {test.duration:.2f} s, {test.partial_count} of them with some of the files "
+        f"written; {test.tree_count} complete trees"
     )
     return checks.finish()
 

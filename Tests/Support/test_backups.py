@@ -249,9 +249,8 @@ class ExaggeratedReports(unittest.TestCase):
             program.write_text('#!/bin/sh\ncat "$(dirname "$0")/output"\n')
             program.chmod(0o755)
             checker = check_backups.BackupChecker(program, work / "bench", ("inspect", "plan"))
-            check_backups.check_reports(
-                checker, check_backups.changed_backup("encrypted", None, "no digest"), "patched", False
-            )
+            fault = check_backups.changed_backup("encrypted", None, "no digest")
+            check_backups.ReportTest(checker, fault, "patched", is_detectable=False).check()
             return checker.failures
 
     def test_a_claim_that_the_backup_is_intact_is_found_in_text_html_and_json(self):

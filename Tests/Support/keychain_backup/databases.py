@@ -262,7 +262,7 @@ def _read_row(table, columns, metadata_keys):
 
 
 def _without_padding(padded):
-    """Return the data without its padding, each byte of which is the number of padding bytes."""
+    """Return the data without its padding. Each padding byte is the number of these bytes."""
     count = padded[-1]
     assert padded[-count:] == bytes([count]) * count and len(padded) % PADDING_SIZE == 0, "padding"
     return padded[:-count]
