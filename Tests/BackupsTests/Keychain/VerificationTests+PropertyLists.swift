@@ -46,7 +46,7 @@ extension VerificationTests {
     #expect(fault.kind == .structureDamaged && fault.file == name)
     #expect(fault.reason.hasPrefix("it ends inside an element, at byte "))
     // The line with the fault comes first, followed by the correct parts.
-    #expect(detail(.structure, verification)?.hasPrefix("\(name): \(fault.reason); also, ") == true)
+    #expect(verification.detail(of: .structure)?.hasPrefix("\(name): \(fault.reason); also, ") == true)
     #expect(!verification.isHostile && !verification.isOnlyIncomplete && !verification.isUnopened)
     if knowsPassword { #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0)) }
   }

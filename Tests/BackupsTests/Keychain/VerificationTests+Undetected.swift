@@ -16,7 +16,7 @@ extension VerificationTests {
     let reason = "malformed: the item has no access group"
     #expect(verification.faults.first?.item == 1 && verification.faults.first?.reason == reason)
     #expect(
-      detail(.items, verification)?.hasPrefix(
+      verification.detail(of: .items)?.hasPrefix(
         "1 of 2 can be decrypted, 1 more can be decrypted, but no device accepts it: item 1, \(reason) (")
         == true)
   }

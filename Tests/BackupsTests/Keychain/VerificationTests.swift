@@ -12,11 +12,11 @@ struct VerificationTests {
   static let text = Array("a letter to Anna that is longer than two blocks of the cipher".utf8)
 
   static func files() -> [EditableBackup.File] {
-    var undigested = EditableBackup.File("undigested.txt", text)
-    undigested.digest = .none
-    var empty = EditableBackup.File("empty.txt", [])
-    empty.isStored = false
-    return [EditableBackup.File("letter.txt", text), undigested, empty]
+    var fileWithoutDigest = EditableBackup.File("undigested.txt", text)
+    fileWithoutDigest.digest = .none
+    var emptyFile = EditableBackup.File("empty.txt", [])
+    emptyFile.isStored = false
+    return [EditableBackup.File("letter.txt", text), fileWithoutDigest, emptyFile]
   }
 
   static let items: [KeychainItem] = [
@@ -48,10 +48,6 @@ struct VerificationTests {
     return try BackupVerification(archive, keys: keys)
   }
 
-  func detail(_ id: BackupVerification.CheckID, _ verification: BackupVerification) -> String? {
-    verification.checks.first { $0.id == id }?.detail
-  }
-
   // MARK: Without faults
 
   @Test(
@@ -70,15 +66,15 @@ struct VerificationTests {
         == [.init(id: .seal, reason: "there is none, so changes in 1 file could not be detected")])
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
     #expect(
-      detail(.files, verification)
+      verification.detail(of: .files)
         == "4 of 4 present, 1 of them empty and not stored, 2 digests match, 1 without a digest, 2 paddings valid "
         + "apart from the keychain's"
     )
     #expect(
       verification.files
         == .init(listed: 4, present: 4, unstored: 1, withMatchingDigest: 2, withoutDigest: 1, withValidPadding: 2))
-    #expect(detail(.keybag, verification) == "11 of 11 class keys can be unwrapped")
-    #expect(detail(.items, verification) == "2 of 3 can be decrypted, 1 needs a device's hardware key")
+    #expect(verification.detail(of: .keybag) == "11 of 11 class keys can be unwrapped")
+    #expect(verification.detail(of: .items) == "2 of 3 can be decrypted, 1 needs a device's hardware key")
   }
 
   @Test("With the source device's key, all items are checked")
@@ -99,18 +95,18 @@ struct VerificationTests {
   @Test("A backup without a password is foreign without its device's key, and whole with it")
   func withoutPassword() throws {
     let backup = try backup(hasPassword: false, files: [EditableBackup.File("letter.txt", Self.text)])
-    let withoutDeviceKey = try verify(backup)
-    #expect(withoutDeviceKey.verdict == .foreign && withoutDeviceKey.isWhole)
-    #expect(withoutDeviceKey.items == .init(readable: 0, deviceBound: 3, damaged: 0))
-    #expect(detail(.files, withoutDeviceKey) == "2 of 2 present, 2 digests match")
+    let verificationWithoutDeviceKey = try verify(backup)
+    #expect(verificationWithoutDeviceKey.verdict == .foreign && verificationWithoutDeviceKey.isWhole)
+    #expect(verificationWithoutDeviceKey.items == .init(readable: 0, deviceBound: 3, damaged: 0))
+    #expect(verificationWithoutDeviceKey.detail(of: .files) == "2 of 2 present, 2 digests match")
     #expect(try verify(backup, hardware: .own).verdict == .whole)
   }
 
   @Test("A backup without a password that has a file without a digest is not whole, even with its device's key")
   func withoutPasswordAndDigest() throws {
     let backup = try backup(hasPassword: false)
-    let withoutDeviceKey = try verify(backup)
-    #expect(withoutDeviceKey.verdict == .foreign && !withoutDeviceKey.isWhole)
+    let verificationWithoutDeviceKey = try verify(backup)
+    #expect(verificationWithoutDeviceKey.verdict == .foreign && !verificationWithoutDeviceKey.isWhole)
     #expect(try verify(backup, hardware: .own).verdict == .unproven)
   }
 
@@ -118,7 +114,7 @@ struct VerificationTests {
   func noKeychain() throws {
     let verification = try verify(EditableBackup(files: Self.files(), hasKeychain: false))
     #expect(verification.verdict == .unproven && verification.items == nil)
-    #expect(detail(.keychain, verification) == "none in this backup" && detail(.items, verification) == nil)
+    #expect(verification.detail(of: .keychain) == "none in this backup" && verification.detail(of: .items) == nil)
   }
 
   @Test("A different recorded size is reported, but is not a fault")
@@ -128,7 +124,7 @@ struct VerificationTests {
     let verification = try verify(backup(files: [file]))
     #expect(verification.verdict == .whole)
     #expect(
-      detail(.files, verification)
+      verification.detail(of: .files)
         == "2 of 2 present, 2 digests match, 1 padding valid apart from the keychain's, 1 with a size that differs "
         + "from the record")
     #expect(verification.notes == ["HomeDomain/letter.txt has 61 bytes, but the manifest records 5"])
@@ -162,7 +158,7 @@ struct VerificationTests {
     #expect(fault.kind == .digestMismatch && fault.file == "HomeDomain/letter.txt")
     let padding = hasPassword ? ", 1 padding valid apart from the keychain's" : ""
     #expect(
-      detail(.files, verification)
+      verification.detail(of: .files)
         == "4 of 4 present, 1 of them empty and not stored, 1 digest matches, 1 without a digest\(padding), 1 damaged")
     #expect(!verification.isOnlyIncomplete)
   }
@@ -188,7 +184,7 @@ struct VerificationTests {
     #expect(verification.isOnlyIncomplete && !verification.isWhole)
     #expect(verification.faults.first?.reasonWithLocation == "HomeDomain/letter.txt: it is listed but not stored")
     #expect(
-      detail(.files, verification)
+      verification.detail(of: .files)
         == "3 of 4 present, 1 of them empty and not stored, 1 digest matches, 1 without a digest, 1 padding valid "
         + "apart "
         + "from the keychain's"
@@ -215,7 +211,7 @@ struct VerificationTests {
     #expect(verification.faultCount == [.keychain: 1] && !verification.isOnlyIncomplete)
     #expect(verification.faults.first?.kind == .payloadMissing && verification.isKeychainLost)
     #expect(
-      detail(.files, verification)
+      verification.detail(of: .files)
         == "3 of 4 present, 1 of them empty and not stored, the keychain's is not, 1 digest matches, 1 without a "
         + "digest, 2 paddings valid"
     )
@@ -235,7 +231,7 @@ struct VerificationTests {
     #expect(verification.faultCount == [.items: 1])
     #expect(verification.items == .init(readable: 1, deviceBound: 1, damaged: 1))
     #expect(fault.item == 1 && fault.reason == "tag-mismatch" && fault.offset != nil && fault.byteCount != nil)
-    let text = try #require(detail(.items, verification))
+    let text = try #require(verification.detail(of: .items))
     #expect(
       text.hasPrefix(
         "1 of 3 can be decrypted, 1 needs a device's hardware key, 1 cannot be decrypted: item 1, tag-mismatch (blob"
@@ -252,10 +248,10 @@ struct VerificationTests {
     #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .digestMismatch)
     #expect(verification.verdict == .damaged && !verification.isKeychainLost)
     #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
-    #expect(detail(.files, verification)?.hasPrefix("1 of 1 present") == true)
+    #expect(verification.detail(of: .files)?.hasPrefix("1 of 1 present") == true)
     let fact =
       "KeychainDomain/keychain-backup.plist: the digest recorded for the keychain file does not match; also, "
-    #expect(detail(.keychain, verification)?.hasPrefix(fact) == true)
+    #expect(verification.detail(of: .keychain)?.hasPrefix(fact) == true)
   }
 
   @Test("A truncated encrypted manifest is detected without a password")
@@ -273,7 +269,7 @@ struct VerificationTests {
     try backup.changeKeybag("WPKY")
     let verification = try verify(backup)
     #expect(verification.faultCount == [.keybag: 1])
-    #expect(detail(.keybag, verification) == "10 of 11 class keys can be unwrapped, class 11 cannot")
+    #expect(verification.detail(of: .keybag) == "10 of 11 class keys can be unwrapped, class 11 cannot")
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
   }
 
@@ -283,7 +279,8 @@ struct VerificationTests {
     let verification = try verify(backup)
     #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .keybagMismatch)
     #expect(verification.isKeychainRefused && !verification.isKeychainLost)
-    #expect(detail(.keychain, verification)?.contains("it names keybag 00000000-0000-0000-0000-000000000000") == true)
+    #expect(
+      verification.detail(of: .keychain)?.contains("it names keybag 00000000-0000-0000-0000-000000000000") == true)
   }
 
   @Test("The files of a damaged manifest cannot be checked", arguments: BackupLayout.allCases)
@@ -367,7 +364,7 @@ struct VerificationTests {
   func quickKeybag() throws {
     let verification = try BackupVerification(backup().open(), keys: nil, keybagFault: "it has no SALT")
     #expect(!verification.isQuick && verification.faultCount == [.keybag: 1])
-    #expect(detail(.keybag, verification) == "it has no SALT")
+    #expect(verification.detail(of: .keybag) == "it has no SALT")
     #expect(verification.unchecked.map(\.reason).contains("needs the keybag's keys"))
   }
 
@@ -470,4 +467,9 @@ struct VerificationTests {
     #expect(text.contains("tag-mismatch") && text.contains("letter.txt"))
     #expect(!text.contains("planted") && !text.contains("letter to Anna") && !text.contains(EditableBackup.password))
   }
+}
+
+extension BackupVerification {
+  /// The detail of a check, or `nil` if it was not made.
+  func detail(of id: CheckID) -> String? { checks.first { $0.id == id }?.detail }
 }

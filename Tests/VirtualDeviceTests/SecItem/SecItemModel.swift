@@ -119,7 +119,7 @@ struct SecItemModel {
 
   /// Returns the items, or the status that ends the search.
   func find(_ query: Query, app: String, all: Bool) -> (status: SecItemStatus, items: [Item]) {
-    guard let matches = matches(query, app) else { return (.missingEntitlement, []) }
+    guard let matches = matches(query, app: app) else { return (.missingEntitlement, []) }
     let results = all ? matches : Array(matches.prefix(1))
     for item in results {
       let status = status(of: item.protection)
@@ -129,19 +129,19 @@ struct SecItemModel {
   }
 
   mutating func update(_ query: Query, _ change: Change, app: String, now: Double) -> SecItemStatus {
-    guard let matches = matches(query, app) else { return .missingEntitlement }
+    guard let matches = matches(query, app: app) else { return .missingEntitlement }
     if let group = change.group, !Self.groups(of: app).contains(group) { return .missingEntitlement }
     // A failed update of one item must not change the others.
     var changedModel = self
     for item in matches {
-      let status = changedModel.update(item, change, now)
+      let status = changedModel.update(item, with: change, now: now)
       guard status == .success else { return status }
     }
     self = changedModel
     return matches.isEmpty ? .itemNotFound : .success
   }
 
-  private mutating func update(_ item: Item, _ change: Change, _ now: Double) -> SecItemStatus {
+  private mutating func update(_ item: Item, with change: Change, now: Double) -> SecItemStatus {
     let decryptionStatus = status(of: item.protection)
     guard decryptionStatus == .success else { return decryptionStatus }
     var newItem = item
@@ -154,9 +154,10 @@ struct SecItemModel {
     newItem.modified = now
     let encryptionStatus = status(of: newItem.protection)
     guard encryptionStatus == .success else { return encryptionStatus }
-    if newItem.key != item.key, let other = items.firstIndex(where: { $0.key == newItem.key }) {
-      guard items[other].isTombstone, status(of: items[other].protection) == .success else { return .duplicateItem }
-      items.remove(at: other)
+    if newItem.key != item.key, let duplicateIndex = items.firstIndex(where: { $0.key == newItem.key }) {
+      let duplicate = items[duplicateIndex]
+      guard duplicate.isTombstone, status(of: duplicate.protection) == .success else { return .duplicateItem }
+      items.remove(at: duplicateIndex)
     }
     guard let index = items.firstIndex(where: { $0.row == item.row }) else { return .itemNotFound }
     items[index] = newItem
@@ -171,7 +172,7 @@ struct SecItemModel {
   }
 
   mutating func delete(_ query: Query, app: String) -> SecItemStatus {
-    guard let matches = matches(query, app) else { return .missingEntitlement }
+    guard let matches = matches(query, app: app) else { return .missingEntitlement }
     for item in matches {
       guard let index = items.firstIndex(where: { $0.row == item.row }) else { continue }
       if item.key.isSynchronized, isSyncing, status(of: item.protection) == .success {
@@ -184,7 +185,7 @@ struct SecItemModel {
   }
 
   /// Returns the matching items in the order in which they were added; `nil` if the group is not the app's.
-  private func matches(_ query: Query, _ app: String) -> [Item]? {
+  private func matches(_ query: Query, app: String) -> [Item]? {
     let groups = Self.groups(of: app)
     if let group = query.group, !groups.contains(group) { return nil }
     let matches = items.filter { item in

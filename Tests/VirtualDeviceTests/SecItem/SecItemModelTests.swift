@@ -72,7 +72,7 @@ private struct SecItemRun {
     switch step {
     case .add(let app, let draft):
       return compare(phone.statusOfAdding(draft.query, as: app), model.add(draft, app: app, now: phone.now))
-    case .find(let app, let query, let all): return compareSearch(app, query, all)
+    case .find(let app, let query, let all): return compareSearch(query, app: app, all: all)
     case .update(let app, let query, let change):
       return compare(
         phone.statusOfUpdating(query.query, change.changes, as: app),
@@ -114,7 +114,7 @@ private struct SecItemRun {
     status == expected ? nil : "the keychain returns \(status), the model \(expected)"
   }
 
-  private func compareSearch(_ app: String, _ query: SecItemModel.Query, _ all: Bool) -> String? {
+  private func compareSearch(_ query: SecItemModel.Query, app: String, all: Bool) -> String? {
     var request = query.query
     request["r_Attributes"] = true
     request["r_Data"] = true
@@ -134,7 +134,7 @@ private struct SecItemRun {
     if model.lock != .unlocked { try run.changeState(.unlock) }
     for kind in SecItemModel.Kind.allCases where model.items.contains(where: { $0.key.kind == kind }) {
       let query = SecItemModel.Query(kind: kind, synchronized: .any)
-      if let mismatch = run.compareSearch("both", query, true) { return "at the end: \(mismatch)" }
+      if let mismatch = run.compareSearch(query, app: "both", all: true) { return "at the end: \(mismatch)" }
     }
     let rows = try phone.store.rowSummaries(includingTombstones: true)
     guard rows.count == model.items.count else { return "\(rows.count) rows, the model has \(model.items.count)" }
