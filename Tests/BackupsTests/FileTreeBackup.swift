@@ -11,9 +11,9 @@ final class FileTreeBackup {
   struct File: Sendable {
     var domain = "HomeDomain"
     let path: String
-    /// The content of a file, or `nil` for a directory or a link.
+    /// The content of a file, or `nil` if it is a directory or a link.
     var content: [UInt8]?
-    /// The target of a link, or `nil` for a file or a directory.
+    /// The target of a link, or `nil` if it is a file or a directory.
     var target: String?
     var mode: UInt32 = 0o644
     var modified: Int64 = 1_600_000_000

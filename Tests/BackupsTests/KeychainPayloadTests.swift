@@ -13,7 +13,7 @@ struct KeychainPayloadTests {
   ///
   /// - Parameters:
   ///   - rows: The SQL that adds the rows of the table `Files`.
-  ///   - payload: The stored keychain file, or `nil` for that of the sample.
+  ///   - payload: The stored keychain file, or `nil` if it is the sample's.
   ///   - tail: The last bytes of the database.
   ///   - isStored: Whether the backup contains the keychain file.
   private func archive(

@@ -9,7 +9,7 @@ import Testing
 struct LegacyItemTests {
   private let secret = Array("hunter2".utf8)
 
-  /// Where the parts of a blob start. The ciphertext is one block, which is the secret and its padding.
+  /// The offsets of the parts of a blob. The ciphertext is one block, which is the secret and its padding.
   private enum BlobOffset {
     static let version = 0
     static let keyClass = 4

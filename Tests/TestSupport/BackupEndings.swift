@@ -1,5 +1,5 @@
 /// The ends of the paths of backups.
 package enum BackupEndings {
-  /// One end for each form in which Keyhaul writes a backup: the formats of container files, and a folder.
+  /// The ends of the names of all forms of a backup that Keyhaul writes: each container format, and a folder.
   package static let all = [".tar", ".tar.gz", ".tar.zst", ".zip", "/"]
 }

@@ -139,7 +139,8 @@ struct CrashTests {
       if !faults.didFail { break }
       guard interrupted.has(.change) else { continue }
       committedCount += 1
-      let recoveryLimits = Cases.isExhaustive ? stride(from: 0, to: 50, by: 1) : stride(from: stepLimit % 3, to: 50, by: 3)
+      let recoveryLimits =
+        Cases.isExhaustive ? stride(from: 0, to: 50, by: 1) : stride(from: stepLimit % 3, to: 50, by: 3)
       for recoveryLimit in recoveryLimits {
         let device = try copy(interrupted, "interrupted-\(stepLimit)-\(recoveryLimit)")
         let recoveryFaults = Faults(after: recoveryLimit)

@@ -15,7 +15,8 @@ struct DemoTests {
 
   @Test(
     "The demo shows each command before its output, and leaves no files",
-    .enabled(if: Cases.isExhaustive, "it derives four keys with ten million iterations each, which a quick run leaves out")
+    .enabled(
+      if: Cases.isExhaustive, "it derives four keys with ten million iterations each, which a quick run leaves out")
   )
   func complete() throws {
     let sandbox = try sandbox()

@@ -162,7 +162,7 @@ struct BatchCommandTests {
     #expect(lines[1].hasSuffix("," + counts.joined(separator: ",")), "\(lines[1])")
   }
 
-  /// Returns the fields of a line of CSV, none of which contains a quotation mark.
+  /// Returns the fields of a line of CSV without quotation marks.
   private static func fields(of line: String) -> [String] {
     line.matches(of: /(?:^|,)(?:"([^"]*)"|([^",]*))/).map { String($0.1 ?? $0.2 ?? "") }
   }

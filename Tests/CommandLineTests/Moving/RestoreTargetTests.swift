@@ -55,7 +55,7 @@ struct RestoreTargetTests {
     }
   }
 
-  /// Returns the offset of the byte in the keybag that a kind of damage changes; `nil` for damage elsewhere.
+  /// Returns the offset of the byte in the keybag that a kind of damage changes; `nil` if the damage is elsewhere.
   private static func offset(ofChangedByte damage: Damage, in manifest: [UInt8]) -> Int? {
     let fields = KeybagFields.all(in: manifest)
     switch damage {

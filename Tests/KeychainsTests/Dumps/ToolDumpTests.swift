@@ -70,7 +70,7 @@ struct ToolDumpTests {
     #expect(dump.skipped == [.noTable: 1])
   }
 
-  @Test("irestore's lines without valid JSON after them are rejected, with the location of the fault")
+  @Test("A dump of irestore whose JSON is invalid is rejected, with the location of the fault")
   func irestoreLinesWithoutJSON() throws {
     for text in ["Selected MyPad 0123\n", "Selected MyPad\n{\n}\n", "Selected MyPad\n{\n"] {
       #expect(throws: KeyhaulError.self) { try dump(text) }

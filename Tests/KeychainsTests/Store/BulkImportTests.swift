@@ -10,7 +10,7 @@ import Testing
 struct BulkImportTests {
   private static let schema = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
-  /// Creates items of which two of a hundred have the same primary key, so that their import conflicts.
+  /// Creates items. In each hundred, two have the same primary key, so that their import conflicts.
   private func items(_ count: Int) -> [KeychainItem] {
     (0..<count).map { number in
       let account = "person-\(number.isMultiple(of: 100) ? number + 1 : number)"

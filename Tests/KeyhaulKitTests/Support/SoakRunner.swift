@@ -249,7 +249,7 @@ final class SoakRunner {
 
   /// Adds, changes or removes at most one item of a lane.
   ///
-  /// - Parameter items: The expected items, by their index in the keychain; `nil` for a removed one.
+  /// - Parameter items: The expected items, by their index in the keychain; `nil` if the item is removed.
   private func edit(
     _ edited: EditedKeychain, in lane: UInt64, _ step: SoakScenario.Step, items: inout [KeychainItem?]
   ) {

@@ -93,7 +93,7 @@ package enum BackupDirectory {
     return entries.sorted { $0.name < $1.name }
   }
 
-  /// Opens a directory or a link to one. Returns `nil` for a link to a file and for a dangling link.
+  /// Opens a directory or a link to one. Returns `nil` if it is a link to a file or a dangling link.
   private static func open(
     _ name: FileSystem.Name, isLink: Bool, in parent: borrowing OwnedFileDescriptor, _ system: FileSystem
   ) throws(Errno) -> OwnedFileDescriptor? {

@@ -166,7 +166,7 @@ package struct PayloadScanner {
     }
   }
 
-  /// Creates the digests of the stored bytes and of the plaintext, or `nil` for a digest that is not required.
+  /// Creates the digests of the stored bytes and of the plaintext, each `nil` if it is not required.
   private func digestStreams(
     _ digests: Digests
   ) throws(KeyhaulError) -> (stored: DigestStream?, plain: DigestStream?) {

@@ -98,7 +98,7 @@ final class GzipChecksumVerifier: ByteSource {
   ///
   ///     0x1F 0x8B  signature
   ///     8          the only method
-  ///     flags      of which the three highest are reserved and zero
+  ///     flags      the three highest are reserved and zero
   private func findBoundaries(from start: Int) {
     var index = start
     while let position = firstSignature(from: index) {

@@ -32,7 +32,7 @@ public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
 }
 
 extension Reason {
-  /// What prevents the move.
+  /// The kind of obstacle.
   package enum Cause: Sendable {
     /// The item's protection class, or the backup's missing password.
     case protection
@@ -44,7 +44,7 @@ extension Reason {
     case damage
   }
 
-  /// What prevents the move.
+  /// The kind of obstacle.
   package var cause: Cause {
     switch self {
     case .deviceBound, .backupNotEncrypted, .passcodeOnly: .protection

@@ -112,9 +112,10 @@ extension DeviceRecord {
   ///
   /// - Throws: `.deviceDamaged` with the invalid member; `.unsupportedVersion`.
   init(decoding bytes: [UInt8], of device: String) throws(KeyhaulError) {
-    let json = try converting({ KeyhaulError(.deviceDamaged, device, "device.json: \($0.reason)") }) {
-      () throws(JSONParseError) in try JSONValue(parsing: bytes)
+    let unreadable = { (error: JSONParseError) in
+      KeyhaulError(.deviceDamaged, device, "device.json: \(error.reason)")
     }
+    let json = try converting(unreadable) { () throws(JSONParseError) in try JSONValue(parsing: bytes) }
     let root = JSONCursor(json, path: DeviceFile.record.rawValue)
     let damaged = { (fault: JSONCursor.Fault) in
       KeyhaulError(.deviceDamaged, device, "\(fault.path) \(fault.reason)")

@@ -29,8 +29,8 @@ extension DeviceFixture {
       let reason = "it has more than \(HumanReadable.bytes(limit)), which is the limit"
       throw KeyhaulError(.badFixture, source, reason)
     }
-    let document = try converting({ KeyhaulError(.badFixture, source, $0.reason) }) {
-      () throws(JSONParseError) in
+    let unreadable = { (error: JSONParseError) in KeyhaulError(.badFixture, source, error.reason) }
+    let document = try converting(unreadable) { () throws(JSONParseError) in
       try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount, decodingLazily: "items")
     }
     let root = JSONCursor(document, path: "")

@@ -1,0 +1,45 @@
+package import Basics
+import KeychainFormats
+
+/// The stored metadata files of a backup, encrypted or not.
+package struct MetadataFiles: Sendable {
+  private var small: [MetadataFile: [UInt8]] = [:]
+  private var large: [MetadataFile: SpooledData] = [:]
+  /// The property lists that exist but were not read.
+  package var unreadable: [UnreadablePropertyList] = []
+  /// The reason why an existing seal was not read.
+  package var sealFault: KeyhaulError?
+  /// The log and the journal of `Manifest.db` that were not read, with the reasons.
+  package var unreadJournals: [MetadataFile: (byteCount: Int64, reason: String)] = [:]
+  /// The pages of a log or journal that replace those of `Manifest.db`, and their file.
+  var replacedPages: (pages: ReplacedPages, from: MetadataFile)?
+  /// Whether the keychain file has an unusual name.
+  package var isKeychainRenamed = false
+
+  /// The content of a small metadata file.
+  package subscript(part: MetadataFile) -> [UInt8]? {
+    get { small[part] }
+    set { small[part] = newValue }
+  }
+  /// The content of a metadata file that may be too large for memory.
+  package subscript(large part: MetadataFile) -> SpooledData? {
+    get { large[part] }
+    set { large[part] = newValue }
+  }
+
+  package var database: SpooledData? { large[.database] }
+
+  package func contains(_ part: MetadataFile) -> Bool { small[part] != nil || large[part] != nil }
+
+  /// The layout of the backup according to its list of files, or `nil` if it has none.
+  package var layout: BackupLayout? { BackupLayout.allCases.first { contains($0.listPart) } }
+
+  /// Returns only the files of a layout. An updated device may leave its old list in the backup.
+  package func only(_ layout: BackupLayout) -> MetadataFiles {
+    var parts = self
+    for other in BackupLayout.allCases where other != layout {
+      for part in [other.listPart, other.keychainPart] { (parts.small[part], parts.large[part]) = (nil, nil) }
+    }
+    return parts
+  }
+}
