@@ -1,4 +1,4 @@
-package import Basics
+import Basics
 import KeychainFormats
 
 /// The stored payloads of a backup, by stored name, with their stored sizes.
