@@ -184,7 +184,7 @@ struct FaultInjectionTests {
     at destination: String, failingSync: Int?
   ) throws -> (calls: [FileSystem.Call], isDurable: Bool) {
     let directory = try TemporaryDirectory()
-    try prepare(directory, destination: destination, old: try backup(seed: "old"))
+    try prepare(directory, destination: destination, oldBackup: try backup(seed: "old"))
     let calls = Mutex<[FileSystem.Call]>([])
     let system = FileSystem { call in
       calls.withLock { calls in
@@ -231,7 +231,7 @@ struct FaultInjectionTests {
     arguments: ["old/", "old.tar", "old.zip", "old.tar.zst"])
   func reading(source: String) throws {
     let directory = try TemporaryDirectory()
-    try prepare(directory, destination: source, old: try backup(seed: "old"))
+    try prepare(directory, destination: source, oldBackup: try backup(seed: "old"))
     let digest = try BackupArchive.open(.path(directory.path(source))).digest
     for fault in Self.faults {
       for call in 1... {
