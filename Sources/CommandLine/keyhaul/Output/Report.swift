@@ -105,15 +105,18 @@ extension Session {
     try flush()
   }
 
-  /// Writes a result that consists of pieces of text, to a file, or to standard output for "-" and `nil`.
+  /// Writes a result piece by piece, to a file, or to standard output for "-" and `nil`.
   func writePieces(
     to output: String?,
-    _ body: (_ write: (String) throws(CommandError) -> Void) throws(CommandError) -> Void
+    _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
   ) throws(CommandError) {
-    guard let output, output != "-" else { return try body(printImmediately) }
-    try ReportFile.write(to: output) { (write) throws(CommandError) in
-      try body { (text) throws(CommandError) in try Array(text.utf8).withRawBytes(write) }
+    guard let output, output != "-" else {
+      return try body { (bytes) throws(CommandError) in
+        try writeRaw(Array(bytes))
+        try flush()
+      }
     }
+    try ReportFile.write(to: output, body)
   }
 
   /// Writes items as the one document of `--json`, or only their rows if fields were chosen.

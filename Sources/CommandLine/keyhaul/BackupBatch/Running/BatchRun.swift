@@ -69,7 +69,7 @@ struct BatchRun<Command: BatchCommand> {
     let file = command.output.flatMap { $0 == "-" ? nil : $0 }
     try session.writePieces(to: file) { (write) throws(CommandError) in
       try writeResults(adding: &summary) { (text) throws(CommandError) in
-        try write(text)
+        try Array(text.utf8).withRawBytes(write)
         // With `--json`, the results also go to standard output.
         if file != nil, session.isJSON { try session.printImmediately(text) }
       }

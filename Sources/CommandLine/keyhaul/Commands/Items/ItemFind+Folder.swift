@@ -34,7 +34,9 @@ extension ItemFind {
     }
     var summary = BatchSummary()
     try session.writePieces(to: output) { (write) throws(CommandError) in
-      try searchBackups(in: folder, for: selection, passwordProvider, adding: &summary, in: session, write)
+      try searchBackups(in: folder, for: selection, passwordProvider, adding: &summary, in: session) {
+        (text) throws(CommandError) in try Array(text.utf8).withRawBytes(write)
+      }
     }
     let matching = summary.countByCode[0, default: 0]
     let notMatching = summary.countByCode[CommandExitStatus.noMatch.code, default: 0]
