@@ -2,11 +2,11 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// The items of an export, while and after they are writtenCounts.
+/// The items of an export, while and after they are written.
 struct ExportedItems {
   private let origin: ExportOrigin
   private let format: ExportFormat
-  /// The counts of the source's items that were read, whether or not they were writtenCounts.
+  /// The counts of the source's items that were read, whether or not they were written.
   private var readCounts: ExportCounts
   /// The counts of everything written; `nil` if this is a document, which contains all items.
   private var writtenCounts: ItemExportCounts?
@@ -278,7 +278,7 @@ struct ExportedItems {
         ? "another copy may still contain the items that are lost in this copy" : "keyhaul explain \(first.rawValue)")
   }
 
-  /// Returns the error if `--reveal` is missing. Without it, no secrets are writtenCounts.
+  /// Returns the error if `--reveal` is missing. Without it, no secrets are written.
   static func missingRevealFlag(_ output: String, _ format: ExportFormat, count: Int?) -> CommandError {
     let secrets = count.map { HumanReadable.count($0, format.secretNoun) } ?? format.secretNoun + "s"
     return .usage(
