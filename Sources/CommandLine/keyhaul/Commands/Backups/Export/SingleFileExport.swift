@@ -60,7 +60,7 @@ struct SingleFileExport {
     let file = try find(in: loaded, keys: keys)
     try requireFile(file)
     let reading = try read(file, of: loaded, keys: keys, in: session)
-    return try report(reading, file, of: loaded, in: session)
+    return try report(reading, of: loaded, in: session)
   }
 
   /// Finds the file that the user named, also by the form in which Keyhaul shows a name that is not UTF-8.
@@ -154,7 +154,7 @@ struct SingleFileExport {
   // MARK: The result
 
   private func report(
-    _ reading: PayloadReader.Reading, _ file: ListedFile, of loaded: LoadedBackup, in session: Session
+    _ reading: PayloadReader.Reading, of loaded: LoadedBackup, in session: Session
   ) throws(CommandError) -> CommandExitStatus {
     let matchesDigest = reading.payload.matches(reading.record?.digest)
     let plainByteCount = reading.payload.plainByteCount
