@@ -93,7 +93,8 @@ struct ExportedItems {
     switch revealedCount {
     case 0: " (no secret could be read)"
     case count: " (with secrets in plain text)"
-    case let some: " (with the \(some == 1 ? "secret" : "secrets") of \(HumanReadable.grouped(some)) in plain text)"
+    case let number:
+      " (with the \(number == 1 ? "secret" : "secrets") of \(HumanReadable.grouped(number)) in plain text)"
     }
   }
 
@@ -123,8 +124,8 @@ struct ExportedItems {
       Self.clause(readCounts.unreadableCount, "cannot be read", "cannot be read"),
     ].compactMap(\.self)
     let writtenCount = writtenItemCounts.count
-    let written = "\(HumanReadable.grouped(writtenCount)) \(writtenCount == 1 ? "is" : "are") in it"
-    return "Of \(HumanReadable.count(readCounts.count, "item")), \(HumanReadable.list([written] + omissions))."
+    let writtenClause = "\(HumanReadable.grouped(writtenCount)) \(writtenCount == 1 ? "is" : "are") in it"
+    return "Of \(HumanReadable.count(readCounts.count, "item")), \(HumanReadable.list([writtenClause] + omissions))."
   }
 
   /// Returns "1 repeats another" or "2 repeat others"; `nil` if the count is 0.
@@ -259,8 +260,8 @@ struct ExportedItems {
     "an access control protects the secret, and a virtual device has no biometry"
 
   private func leftOutText(_ first: ItemExportCounts.LeftOut) -> String {
-    let others = writtenCounts?.leftOutCount == 1 ? "" : "the first: "
-    return "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)"
+    let label = writtenCounts?.leftOutCount == 1 ? "" : "the first: "
+    return "\(label)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)"
   }
 
   /// Warns about unreadable items.
