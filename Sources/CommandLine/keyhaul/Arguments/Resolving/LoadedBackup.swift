@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// A backup that was read, with the name that the user argument.
+/// A backup that was read, with the name that the user typed.
 struct LoadedBackup {
   let name: String
   let archive: BackupArchive
