@@ -57,7 +57,10 @@ struct Demo: RunnableCommand {
   ]
 
   /// The passcodes and the password of the demo. The passcodes are those of the bundled fixtures.
-  private static let files = [("old.pin", "135790\n"), ("new.pin", "2468\n"), ("password.txt", "correct horse\n")]
+  private static let files = [
+    (name: "old.pin", text: "135790\n"), (name: "new.pin", text: "2468\n"),
+    (name: "password.txt", text: "correct horse\n"),
+  ]
 
   func run(in session: Session) throws -> CommandExitStatus {
     guard !session.isJSON else {
@@ -108,11 +111,12 @@ struct Demo: RunnableCommand {
 private final class DemoDirectory {
   private let path: String
   private let isKept: Bool
-  private let previous: String
+  /// The working directory before the demo.
+  private let previousPath: String
 
   init(keep: String?) throws(CommandError) {
     let files = FileManager.default
-    previous = files.currentDirectoryPath
+    previousPath = files.currentDirectoryPath
     isKept = keep != nil
     path = keep ?? files.temporaryDirectory.path + "/keyhaul-demo-" + UUID().uuidString
     if keep != nil, let names = try? files.contentsOfDirectory(atPath: path), !names.isEmpty {
@@ -134,7 +138,7 @@ private final class DemoDirectory {
   }
 
   func leave() {
-    _ = FileManager.default.changeCurrentDirectoryPath(previous)
+    _ = FileManager.default.changeCurrentDirectoryPath(previousPath)
     if !isKept { try? FileManager.default.removeItem(atPath: path) }
   }
 

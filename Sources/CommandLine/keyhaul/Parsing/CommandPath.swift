@@ -91,9 +91,9 @@ struct CommandPath {
     let operands = arguments.dropFirst(flags.count)
     if command is any NumericArgumentCommand.Type {
       let numbers = flags.filter(Self.isNegativeNumber)
-      let others = flags.filter { !Self.isNegativeNumber($0) }
+      let otherFlags = flags.filter { !Self.isNegativeNumber($0) }
       // "--" keeps the parser from reading the numbers as flags. `operands` begins with the user's own "--".
-      return try command.parseAsRoot(others + ["--"] + numbers + operands.dropFirst())
+      return try command.parseAsRoot(otherFlags + ["--"] + numbers + operands.dropFirst())
     }
     guard command is any TabularCommand.Type else { return try command.parseAsRoot(arguments) }
     let renamedFlags = flags.map { $0.hasPrefix("--json=") ? "--fields=" + $0.dropFirst("--json=".count) : $0 }

@@ -39,7 +39,7 @@ struct CompletionScript {
       }.joined(separator: "\n")
   }
 
-  /// Returns the path of the command that a line of the script starts or describes; `nil` if the line does neither.
+  /// Returns the path of the command that a line of the script is about; `nil` if the line names no command.
   private func path(in line: Substring) -> [Substring]? {
     switch shell {
     // bash and zsh: `_keyhaul_device_list() {`. fish: `complete … "keyhaul device list" format'…`.
@@ -58,7 +58,7 @@ struct CompletionScript {
     }
   }
 
-  /// Returns the command at a path; `nil` if it is unknown, in which case the parser's formats stay.
+  /// Returns the command at a path; `nil` if it is unknown. Its formats are then not replaced.
   private func command(at path: [Substring]) -> (any KeyhaulCommand.Type)? {
     var command = root
     for word in path {

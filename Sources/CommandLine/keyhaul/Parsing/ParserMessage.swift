@@ -33,8 +33,8 @@ enum ParserMessage {
     }
     if let match = text.firstMatch(of: /^Missing expected argument '(?:(?<flag>-[^ ']*) )?<(?<name>[^>]*)>/) {
       let name = match.name.uppercased()
-      let missing = match.flag.map { "\($0) \(name)" } ?? name
-      return .usage("\(command) needs \(argumentDescriptions[missing] ?? missing)", try: help)
+      let missingArgument = match.flag.map { "\($0) \(name)" } ?? name
+      return .usage("\(command) needs \(argumentDescriptions[missingArgument] ?? missingArgument)", try: help)
     }
     return nil
   }

@@ -5,13 +5,13 @@ package import KeychainFormats
 ///
 /// `ExistingItemPolicy` in KeyhaulKit decides earlier which of the target's rows a restore removes.
 package enum ImportConflict {
-  /// The seconds by which an imported item is dated after the row that it replaces, if its own date is not later.
+  /// The seconds that are added to the date of a replaced row for the new item, if its own date is not later.
   static let tieBreakInterval = 0.001
 
   /// Decides between an item of a backup and the row with the same primary key.
   ///
-  /// The later modification date wins; at equal dates the smaller digest. An item without a readable date loses to one
-  /// with a date. An item that replaces a row is always dated after it.
+  /// The item with the later modification date wins, or with the smaller digest if the dates are equal. An item without
+  /// a readable date loses to one with a date. An item that replaces a row is always dated after it.
   ///
   /// A row that stays keeps its date, so merging the same backup again changes nothing. Apple's code adds a millisecond.
   ///

@@ -17,7 +17,7 @@ package struct RestoreContext: Sendable, Hashable {
   /// Whether the backup has a password. It affects only the reason given for a missing hardware key, never what moves.
   package var backupHasPassword: Bool
 
-  /// The context in which most items are excluded: an item that arrives here arrives in every other context.
+  /// The context that excludes the most items. An item that it does not exclude arrives in every other context too.
   package static let strictest = RestoreContext(targetSyncs: false, isSharedIPad: true)
 
   /// Creates a context; by default for a device that does not sync and a backup without a password.

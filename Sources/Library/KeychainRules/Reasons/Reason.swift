@@ -26,8 +26,8 @@ public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   case tagMismatch = "tag-mismatch"
   /// The item does not follow its format.
   case malformed
-  /// No restore accepts the version of the item's format: the version of iOS 4, in which an item has no attributes, or a
-  /// version that occurs in no backup.
+  /// No restore accepts the version of the item's format. It is the version of iOS 4, whose items have no attributes, or
+  /// a version that no backup has.
   case unsupportedVersion = "unsupported-version"
 }
 

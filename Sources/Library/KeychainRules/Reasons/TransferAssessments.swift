@@ -99,7 +99,7 @@ public enum TransferRationale: Sendable, Hashable {
   case notSynchronized
   /// A rule excludes the item, or it is damaged.
   case reason(Reason)
-  /// The item cannot be decrypted, and neither can the deciding attribute.
+  /// The item cannot be decrypted, so the attribute that decides is unknown.
   case sealed
   /// No published source covers the case.
   case noSource

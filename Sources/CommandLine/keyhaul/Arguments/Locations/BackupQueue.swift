@@ -75,7 +75,7 @@ final class BackupQueue {
     }
     earlierSkipped.add(search.finder.skipped)
     self.search = nil
-    // A named folder without backups gets a result that says so.
+    // A folder that the user named gets its own result if it has no backups.
     return search.isEmpty ? QueuedBackup(search.folder) : nil
   }
 

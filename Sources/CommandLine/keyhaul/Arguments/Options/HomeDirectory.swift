@@ -24,7 +24,7 @@ enum HomeDirectory {
   }
 
   /// The error of a command that needs the device folder if none is configured.
-  static var missing: CommandError {
+  static var missingError: CommandError {
     .usage("there is no folder for virtual devices", why: "HOME is not set", try: "--home DIR")
   }
 }
@@ -32,7 +32,7 @@ enum HomeDirectory {
 extension Session {
   /// Returns the folder of the virtual devices, which may not exist yet.
   func homeDirectory() throws(CommandError) -> String {
-    guard let home = try optionalHomeDirectory() else { throw HomeDirectory.missing }
+    guard let home = try optionalHomeDirectory() else { throw HomeDirectory.missingError }
     return home
   }
 

@@ -43,7 +43,7 @@ struct ArgumentResolver {
       }
     }
     let name = try deviceName(argument)
-    guard home != nil else { throw HomeDirectory.missing }
+    guard home != nil else { throw HomeDirectory.missingError }
     guard let directory = directory(ofDevice: name) else { throw noDevice(name) }
     return .device(name: name, directory: directory)
   }

@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// A backup that was read, with the name that the user argument.
+/// A backup that was read, with the name that the user typed.
 struct LoadedBackup {
   let name: String
   let archive: BackupArchive
@@ -36,7 +36,7 @@ struct LoadedBackup {
     }
   }
 
-  /// The way in which a finding is reported.
+  /// The reaction to a finding.
   private enum FindingNotice {
     /// A warning. The finding's description is the reason.
     case warning(_ message: String, advice: String, ignoresQuiet: Bool = false)

@@ -22,7 +22,7 @@ final class HardwareKey: Sendable {
     self.key = key
   }
 
-  /// Whether Keyhaul only assumes that this is the source device's key. The user did not say so.
+  /// Whether Keyhaul only assumes that this is the source device's key, because the user did not give it.
   var isGuess: Bool { if case .given = source { false } else { true } }
 
   /// The name of the virtual device that it belongs to; `nil` if it comes from elsewhere.

@@ -89,7 +89,7 @@ struct TableFormatter: ResultFormatter {
       column.text(result).map { column.label + $0 }
     }
     guard !values.isEmpty else { return [] }
-    return WordWrap.labeled("      ", shown(values.joined(separator: ", ")), columns: style.width)
+    return WordWrap.labeled("      ", displayText(values.joined(separator: ", ")), columns: style.width)
   }
 
   /// Returns the lines about the error of a result, or about its reason if there is no error.
@@ -128,7 +128,7 @@ struct TableFormatter: ResultFormatter {
   /// Formats a text below a row, wrapped between words on a terminal.
   private func labeled(_ label: String, _ text: String, keepingEscapes: Bool = false) -> [String] {
     let label = "      " + label
-    let text = shown(text, keepingEscapes: keepingEscapes)
+    let text = displayText(text, keepingEscapes: keepingEscapes)
     return style.cutsText ? WordWrap.labeled(label, text, columns: style.width) : [label + text]
   }
 
@@ -150,11 +150,11 @@ struct TableFormatter: ResultFormatter {
     let rightAligned = [true, false] + ownColumns.map(\.isRightAligned)
     let paddedCells = zip(cells, widths).enumerated().map { index, column in
       let (cell, width) = column
-      let text = style.cut(shown(cell), columns: width)
+      let text = style.cut(displayText(cell), columns: width)
       let isRightAligned = index < rightAligned.count && rightAligned[index]
       return DisplayWidth.padded(text, columns: width, rightAligned: isRightAligned)
     }
-    let (columnText, path) = (paddedCells.joined(separator: "  "), shown(path))
+    let (columnText, path) = (paddedCells.joined(separator: "  "), displayText(path))
     let line = "\(columnText)  \(path)"
     guard style.cutsText, DisplayWidth.columns(of: line) > style.width else { return [style.painted(line, color)] }
     let trimmedColumnText = columnText.lastIndex { $0 != " " }.map { String(columnText[...$0]) } ?? ""
@@ -162,7 +162,7 @@ struct TableFormatter: ResultFormatter {
   }
 
   /// Returns a text with control characters escaped, in the characters of the style.
-  private func shown(_ text: String, keepingEscapes: Bool = false) -> String {
+  private func displayText(_ text: String, keepingEscapes: Bool = false) -> String {
     style.adapted(UntrustedText.escaped(text, keepingEscapes: keepingEscapes))
   }
 }

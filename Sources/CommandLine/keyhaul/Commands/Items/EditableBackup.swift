@@ -108,14 +108,14 @@ struct EditableBackup: RewrittenKeychain {
 
   private func write(_ bytes: [UInt8], _ change: CommittedChange, in session: Session) throws(CommandError) {
     let keys = try unlocker.classKeys(with: key, hardware: hardware)
-    let written = try session.rewriting(
+    let rewrittenBackup = try session.rewriting(
       loaded, to: changeOptions.output, changeOptions.committedChange(inPlace: change)
     ) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.replaceKeychain(
         of: loaded.archive, at: path, with: bytes, keys: keys, to: target, progress: progress)
     }
-    session.warnIfOldBackupRemains(written.leftover)
-    session.warn(aboutUnrelatedFiles: written.unrelatedFiles)
+    session.warnIfOldBackupRemains(rewrittenBackup.leftover)
+    session.warn(aboutUnrelatedFiles: rewrittenBackup.unrelatedFiles)
   }
 }

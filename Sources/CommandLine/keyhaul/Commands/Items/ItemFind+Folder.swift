@@ -164,7 +164,7 @@ extension ItemFind {
   /// Returns the rows of a backup as a text table with a heading.
   private func text(of rows: [KeychainEntry], in queued: QueuedBackup, _ session: Session) -> String {
     var style = session.resultStyle
-    if output.map({ $0 != "-" }) ?? false { (style.usesColor, style.cutsText) = (false, false) }
+    if writesFile { (style.usesColor, style.cutsText) = (false, false) }
     let heading = "\(UntrustedText.escaped(queued.path)): \(HumanReadable.count(rows.count, "item"))"
     let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
     return ([style.painted(style.adapted(heading), .bold)] + lines + [""]).map { $0 + "\n" }.joined()

@@ -133,8 +133,9 @@ struct ItemFind: TabularCommand, DecryptingCommand {
 
   /// Returns the rows in the requested order, up to the limit.
   private func sorted(_ rows: [KeychainEntry]) -> [KeychainEntry] {
-    let sorted = sort?.sorted(rows, descending: reverse) ?? rows
-    return printsOnlySecret ? sorted : Array(sorted.prefix(limit.map { Int($0) } ?? sorted.count))
+    let orderedRows = sort?.sorted(rows, descending: reverse) ?? rows
+    guard !printsOnlySecret, let limit else { return orderedRows }
+    return Array(orderedRows.prefix(Int(limit)))
   }
 
   private func search(
@@ -190,10 +191,9 @@ struct ItemFind: TabularCommand, DecryptingCommand {
 
   private func writeTable(of rows: [KeychainEntry], in session: Session) throws(CommandError) {
     var style = session.resultStyle
-    let isFile = output.map { $0 != "-" } ?? false
-    if isFile { (style.usesColor, style.cutsText) = (false, false) }
+    if writesFile { (style.usesColor, style.cutsText) = (false, false) }
     let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
-    guard isFile, let output else {
+    guard writesFile, let output else {
       for line in lines { try session.print(line) }
       return
     }
@@ -207,6 +207,9 @@ struct ItemFind: TabularCommand, DecryptingCommand {
       try text.withBytes { (text) throws(CommandError) in try session.writeRaw(text) }
     }
   }
+
+  /// Whether the result goes to a file.
+  var writesFile: Bool { output.map { $0 != "-" } ?? false }
 
   /// Returns whether a CSV table goes to a terminal.
   func showsTable(in session: Session) -> Bool {
@@ -267,41 +270,5 @@ struct ItemFind: TabularCommand, DecryptingCommand {
       .failed, "\(subject) \(isPlural ? "require" : "requires") authentication",
       why: "an access control protects the secret, and a virtual device has no biometry",
       try: "find the item without --reveal")
-  }
-}
-
-/// The sort key of `item find --sort`. Items without the key come last; equal items keep the order of a backup.
-enum ItemSortKey: String, KeywordArgument {
-  case kind, name, account, label, group, protection, created, changed
-
-  func sorted(_ rows: [KeychainEntry], descending: Bool) -> [KeychainEntry] {
-    let keyedRows = rows.enumerated().map { (offset: $0.offset, key: key(of: $0.element), row: $0.element) }
-    return keyedRows.sorted { left, right in
-      switch (left.key, right.key) {
-      case (let leftKey?, let rightKey?) where leftKey != rightKey: descending ? rightKey < leftKey : leftKey < rightKey
-      case (_?, nil): true
-      case (nil, _?): false
-      default: left.offset < right.offset
-      }
-    }.map(\.row)
-  }
-
-  private enum Key: Comparable {
-    case number(Double)
-    case text(String)
-  }
-
-  private func key(of row: KeychainEntry) -> Key? {
-    let identity = row.identity
-    return switch self {
-    case .kind: .number(Double(ItemKind.allCases.firstIndex(of: row.kind) ?? 0))
-    case .name: (identity.service ?? identity.server ?? identity.label).map(Key.text)
-    case .account: identity.account.map(Key.text)
-    case .label: identity.label.map(Key.text)
-    case .group: identity.accessGroup.map(Key.text)
-    case .protection: row.protection.flatMap { ProtectionClass.allCases.firstIndex(of: $0) }.map { .number(Double($0)) }
-    case .created: (row.item?.creationDate?.secondsSinceReferenceDate).map(Key.number)
-    case .changed: (row.modificationDate?.secondsSinceReferenceDate).map(Key.number)
-    }
   }
 }

@@ -95,7 +95,7 @@ struct PreparedRestore {
       try: "run it again")
   }
 
-  /// Returns the exit status of a restore by a plan.
+  /// Returns the exit status of a restore that carries out a plan.
   func status(of report: PlanReport) -> CommandExitStatus {
     report.plan.summary.unreadable > 0 || !opened.backup.damage.isEmpty ? .partial : .ok
   }

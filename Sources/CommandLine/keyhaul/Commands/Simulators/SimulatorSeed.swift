@@ -107,11 +107,7 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
       expected = try insert(newItems, into: simulator, equalCount: equalCount, isDryRun: true, clause: "", in: session)
     }
     guard expected.writtenCount > 0 else {
-      let count = HumanReadable.count(equalCount, "item")
-      try session.announce(
-        newItems.isEmpty
-          ? "Nothing to do: \(count) of \(source.name) \(equalCount == 1 ? "is" : "are") already in \(location)."
-          : "Nothing to do in \(location): \(expected.text).")
+      try announceNothingToDo(expected, hasNewItems: !newItems.isEmpty, from: source, into: location, in: session)
       return expected
     }
     let count = HumanReadable.count(expected.writtenCount, "item")
@@ -129,6 +125,15 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
     let writtenItems = HumanReadable.count(outcome.writtenCount, "item")
     try session.announce("Put \(writtenItems) from \(source.name) into \(location): \(outcome.text).")
     return outcome
+  }
+
+  private func announceNothingToDo(
+    _ expected: Outcome, hasNewItems: Bool, from source: SourceItems, into location: String, in session: Session
+  ) throws(CommandError) {
+    guard !hasNewItems else { return try session.announce("Nothing to do in \(location): \(expected.text).") }
+    let count = HumanReadable.count(expected.equalCount, "item")
+    let verb = expected.equalCount == 1 ? "is" : "are"
+    try session.announce("Nothing to do: \(count) of \(source.name) \(verb) already in \(location).")
   }
 
   /// Inserts items into the keychain.

@@ -11,8 +11,8 @@ extension CommandError {
     let columns = max(40, min(style.width, Self.maximumWidth))
     var lines: [String] = []
     func add(_ label: String, _ text: String, _ color: Color?, keepingEscapes: Bool = false) {
-      let shown = UntrustedText.escaped(text, keepingEscapes: keepingEscapes)
-      let wrapped = WordWrap.lines(of: style.adapted(shown), columns: columns - label.count)
+      let escapedText = UntrustedText.escaped(text, keepingEscapes: keepingEscapes)
+      let wrapped = WordWrap.lines(of: style.adapted(escapedText), columns: columns - label.count)
       for (index, line) in wrapped.enumerated() {
         let head = index == 0 ? label : String(repeating: " ", count: label.count)
         lines.append((index == 0 ? style.painted(head, color) : head) + line)

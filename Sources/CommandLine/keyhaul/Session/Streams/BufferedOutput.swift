@@ -55,9 +55,9 @@ final class BufferedOutput {
   static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
-      let written = posixWrite(descriptor, UnsafeRawBufferPointer(rebasing: bytes[offset...]))
-      if written >= 0 {
-        offset += written
+      let writtenCount = posixWrite(descriptor, UnsafeRawBufferPointer(rebasing: bytes[offset...]))
+      if writtenCount >= 0 {
+        offset += writtenCount
         continue
       }
       let error = Errno.last

@@ -19,7 +19,8 @@ final class ProgressLine: Sendable {
   private struct State {
     var done: Int?
     var total: Int?
-    var shown = ""
+    /// The text on the terminal; empty before the first drawing.
+    var shownText = ""
     var isEnded = false
     /// The thread that draws the line until it ends.
     var drawing: BackgroundThread?
@@ -88,7 +89,7 @@ final class ProgressLine: Sendable {
     state.withLock { state in
       guard !state.isEnded else { return }
       state.isEnded = true
-      if !state.shown.isEmpty { try? BufferedOutput.writeAll(Array("\r\u{1B}[K".utf8), to: descriptor) }
+      if !state.shownText.isEmpty { try? BufferedOutput.writeAll(Array("\r\u{1B}[K".utf8), to: descriptor) }
     }
   }
 
@@ -98,8 +99,8 @@ final class ProgressLine: Sendable {
       let text = DisplayWidth.cut(
         Self.text(title, unit: unit, done: state.done, total: state.total, after: start.duration(to: .now)),
         columns: style.width - 1, ellipsis: style.ellipsis)
-      guard text != state.shown, BufferedOutput.acceptsBytesNow(descriptor) else { return }
-      state.shown = text
+      guard text != state.shownText, BufferedOutput.acceptsBytesNow(descriptor) else { return }
+      state.shownText = text
       try? BufferedOutput.writeAll(Array("\r\(text)\u{1B}[K".utf8), to: descriptor)
     }
   }

@@ -2,11 +2,11 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// The items of an export, while and after they are writtenCounts.
+/// The items of an export, while and after they are written.
 struct ExportedItems {
   private let origin: ExportOrigin
   private let format: ExportFormat
-  /// The counts of the source's items that were read, whether or not they were writtenCounts.
+  /// The counts of the source's items that were read, whether or not they were written.
   private var readCounts: ExportCounts
   /// The counts of everything written; `nil` if this is a document, which contains all items.
   private var writtenCounts: ItemExportCounts?
@@ -93,7 +93,8 @@ struct ExportedItems {
     switch revealedCount {
     case 0: " (no secret could be read)"
     case count: " (with secrets in plain text)"
-    case let some: " (with the \(some == 1 ? "secret" : "secrets") of \(HumanReadable.grouped(some)) in plain text)"
+    case let number:
+      " (with the \(number == 1 ? "secret" : "secrets") of \(HumanReadable.grouped(number)) in plain text)"
     }
   }
 
@@ -123,8 +124,8 @@ struct ExportedItems {
       Self.clause(readCounts.unreadableCount, "cannot be read", "cannot be read"),
     ].compactMap(\.self)
     let writtenCount = writtenItemCounts.count
-    let written = "\(HumanReadable.grouped(writtenCount)) \(writtenCount == 1 ? "is" : "are") in it"
-    return "Of \(HumanReadable.count(readCounts.count, "item")), \(HumanReadable.list([written] + omissions))."
+    let writtenClause = "\(HumanReadable.grouped(writtenCount)) \(writtenCount == 1 ? "is" : "are") in it"
+    return "Of \(HumanReadable.count(readCounts.count, "item")), \(HumanReadable.list([writtenClause] + omissions))."
   }
 
   /// Returns "1 repeats another" or "2 repeat others"; `nil` if the count is 0.
@@ -259,8 +260,8 @@ struct ExportedItems {
     "an access control protects the secret, and a virtual device has no biometry"
 
   private func leftOutText(_ first: ItemExportCounts.LeftOut) -> String {
-    let others = writtenCounts?.leftOutCount == 1 ? "" : "the first: "
-    return "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)"
+    let label = writtenCounts?.leftOutCount == 1 ? "" : "the first: "
+    return "\(label)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)"
   }
 
   /// Warns about unreadable items.
@@ -278,7 +279,7 @@ struct ExportedItems {
         ? "another copy may still contain the items that are lost in this copy" : "keyhaul explain \(first.rawValue)")
   }
 
-  /// Returns the error if `--reveal` is missing. Without it, no secrets are writtenCounts.
+  /// Returns the error if `--reveal` is missing. Without it, no secrets are written.
   static func missingRevealFlag(_ output: String, _ format: ExportFormat, count: Int?) -> CommandError {
     let secrets = count.map { HumanReadable.count($0, format.secretNoun) } ?? format.secretNoun + "s"
     return .usage(

@@ -60,7 +60,7 @@ struct SingleFileExport {
     let file = try find(in: loaded, keys: keys)
     try requireFile(file)
     let reading = try read(file, of: loaded, keys: keys, in: session)
-    return try report(reading, file, of: loaded, in: session)
+    return try report(reading, of: loaded, in: session)
   }
 
   /// Finds the file that the user named, also by the form in which Keyhaul shows a name that is not UTF-8.
@@ -154,18 +154,12 @@ struct SingleFileExport {
   // MARK: The result
 
   private func report(
-    _ reading: PayloadReader.Reading, _ file: ListedFile, of loaded: LoadedBackup, in session: Session
+    _ reading: PayloadReader.Reading, of loaded: LoadedBackup, in session: Session
   ) throws(CommandError) -> CommandExitStatus {
     let matchesDigest = reading.payload.matches(reading.record?.digest)
     let plainByteCount = reading.payload.plainByteCount
     let isUnchanged = reading.isUnchanged ?? true
-    if !isUnchanged {
-      session.warn(
-        "\(domain)/\(path) is not what was backed up",
-        why: matchesDigest == false
-          ? "its digest differs from the one in the manifest" : "it has changed since the backup was sealed",
-        try: "another copy of the backup")
-    }
+    if !isUnchanged { warnAboutChange(matchesDigest: matchesDigest, in: session) }
     if let size = reading.record?.size, size != plainByteCount {
       session.debug(
         "the manifest records \(HumanReadable.bytes(size)); Keyhaul derives the size from the file's padding")
@@ -186,61 +180,15 @@ struct SingleFileExport {
     }
     return isUnchanged ? .ok : .partial
   }
-}
 
-/// The most similar file of a backup if the requested one does not exist.
-private struct SimilarFile {
-  private let domain: String
-  private let path: String
-  private let similarDomain: String?
-  private let similarPath: String?
-  private let hasDomain: Bool
-
-  /// The maximum number of paths to compare for similarity. Of further paths, only the file name is compared.
-  private static let maximumComparedCount = 5_000
-
-  init(domain: String, path: String, in fileList: FileList) throws(KeyhaulError) {
-    self.domain = domain
-    self.path = path
-    var domains: Set<String> = []
-    var candidates: [String] = []
-    /// A path that differs only in case, or else the first path with the same last component.
-    var bestMatch: String?
-    let name = path.split(separator: "/").last
-    try fileList.forEachFile { file in
-      guard let otherDomain = file.domain, let otherPath = file.relativePath else { return }
-      domains.insert(otherDomain)
-      guard otherDomain == domain, file.kind == .file else { return }
-      let differsOnlyInCase = otherPath.lowercased() == path.lowercased()
-      let hasSameName = otherPath.split(separator: "/").last == name
-      if differsOnlyInCase || (bestMatch == nil && hasSameName) { bestMatch = otherPath }
-      if candidates.count < Self.maximumComparedCount { candidates.append(otherPath) }
-    }
-    hasDomain = domains.contains(domain)
-    similarDomain = hasDomain ? nil : Self.nearest(to: domain, among: domains.sorted())
-    similarPath = bestMatch ?? Self.nearest(to: path, among: candidates)
-  }
-
-  /// Returns the most similar name, ignoring case.
-  private static func nearest(to word: String, among names: [String]) -> String? {
-    let originalNames = Dictionary(names.map { ($0.lowercased(), $0) }) { first, _ in first }
-    return EditDistance.nearest(to: word, among: originalNames.keys.sorted()).flatMap {
-      originalNames[$0]
-    }
-  }
-
-  private func advice(_ backup: String) -> String {
-    "keyhaul inspect \(ShellQuoting.quote(backup)) --tree -v lists every file"
-  }
-
-  func error(inBackup backup: String) -> CommandError {
-    guard hasDomain else {
-      return CommandError(
-        .noMatch, "\(backup) has no domain \(domain)", why: similarDomain.map { "\"\($0)\" is similar" },
-        try: similarDomain.map { "--domain \(ShellQuoting.quote($0))" } ?? advice(backup))
-    }
-    return CommandError(
-      .noMatch, "\(backup) has no file \(path) in \(domain)", why: similarPath.map { "\"\($0)\" is similar" },
-      try: similarPath.map { "--path \(ShellQuoting.quote($0))" } ?? advice(backup))
+  /// Warns that the file has changed since it was backed up.
+  ///
+  /// - Parameter matchesDigest: Whether it has the digest in the manifest; `nil` if there is none.
+  private func warnAboutChange(matchesDigest: Bool?, in session: Session) {
+    session.warn(
+      "\(domain)/\(path) is not what was backed up",
+      why: matchesDigest == false
+        ? "its digest differs from the one in the manifest" : "it has changed since the backup was sealed",
+      try: "another copy of the backup")
   }
 }

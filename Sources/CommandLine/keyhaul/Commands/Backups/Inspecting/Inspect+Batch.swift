@@ -77,9 +77,10 @@ extension Inspect {
 
   static func reason(in document: JSONValue, code: Int32) -> String? {
     var parts: [String] = []
-    if let missing = document["missing"]?.integerValue, missing > 0 {
+    if let missingCount = document["missing"]?.integerValue, missingCount > 0 {
       parts.append(
-        "\(HumanReadable.count(Int(clamping: missing), "listed file")) \(missing == 1 ? "is" : "are") not stored")
+        "\(HumanReadable.count(Int(clamping: missingCount), "listed file")) \(missingCount == 1 ? "is" : "are") not stored"
+      )
     }
     let damagedCount = damagedItemCount(in: document)
     if damagedCount > 0 {

@@ -72,7 +72,7 @@ struct Inspect: CaseReportCommand {
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
 
-  /// Prints the hash that password recovery tools need. It is not secret, but it lets others guess the password.
+  /// Prints the hash that password recovery tools need. It is not secret, but anyone who has it can guess passwords.
   private func printHash(of backup: ResolvedBackup, in session: Session) throws -> CommandExitStatus {
     guard part == nil, common.format ?? .text == .text, !session.isJSON, report.output == nil, paths.count == 1 else {
       throw CommandError.usage(

@@ -148,7 +148,7 @@ struct Verify: CaseReportCommand {
   ///   tried.
   private func verification(
     of loaded: LoadedBackup, in session: Session
-  ) throws(CommandError) -> (BackupVerification, DeviceKeyVerdict?) {
+  ) throws(CommandError) -> (verification: BackupVerification, deviceKey: DeviceKeyVerdict?) {
     if quick, loaded.archive.isEncrypted {
       if try accessOptions.decryption.deviceKeySource() != nil {
         throw .usage(
@@ -167,7 +167,7 @@ struct Verify: CaseReportCommand {
   /// Asks for the password, and verifies a backup with its class keys.
   private func verificationWithPassword(
     of loaded: LoadedBackup, in session: Session
-  ) throws(CommandError) -> (BackupVerification, DeviceKeyVerdict?) {
+  ) throws(CommandError) -> (verification: BackupVerification, deviceKey: DeviceKeyVerdict?) {
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     var hardware = try unlocker.hardwareKey()
     let isKeyGiven = hardware?.isGuess == false

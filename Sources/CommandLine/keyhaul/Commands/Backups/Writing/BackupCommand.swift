@@ -48,10 +48,10 @@ struct BackupCommand: RunnableCommand {
         session.reportDryRun(dryRun)
         return Self.status(of: backup.report)
       }
-      let written = try write(backup, of: openDevice, to: destination, replaces: replaces, in: session)
+      let writtenBackup = try write(backup, of: openDevice, to: destination, replaces: replaces, in: session)
       try openDevice.recordBackup(at: backup.contents.date)
-      session.warnIfOldBackupRemains(written.leftover)
-      try report(backup.report, openDevice, isPublished: isPublished, written: written, in: session)
+      session.warnIfOldBackupRemains(writtenBackup.leftover)
+      try report(backup.report, openDevice, isPublished: isPublished, written: writtenBackup, in: session)
       return Self.status(of: backup.report)
     }
   }
@@ -137,18 +137,19 @@ struct BackupCommand: RunnableCommand {
   // MARK: The report
 
   private func report(
-    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, written: WrittenBackup?,
+    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, written writtenBackup: WrittenBackup?,
     in session: Session
   ) throws(CommandError) {
     if session.isJSON {
       let document = BackupDocument(
-        report, of: device.name, to: output, written: written, isEncrypted: !noPassword, isKeyPublished: isPublished)
+        report, of: device.name, to: output, written: writtenBackup, isEncrypted: !noPassword,
+        isKeyPublished: isPublished)
       return try session.writeDocument(document.json)
     }
     var size = noPassword ? "no password" : "encrypted"
-    if let written { size += ", \(HumanReadable.bytes(written.byteCount))" }
-    let location = output == "-" ? "standard output" : UntrustedText.escaped(written?.path ?? output)
-    let verb = written == nil ? "Would back up" : "Backed up"
+    if let writtenBackup { size += ", \(HumanReadable.bytes(writtenBackup.byteCount))" }
+    let location = output == "-" ? "standard output" : UntrustedText.escaped(writtenBackup?.path ?? output)
+    let verb = writtenBackup == nil ? "Would back up" : "Backed up"
     let exportedCount = HumanReadable.grouped(report.exportedCount)
     let total = HumanReadable.count(report.total, "item")
     var lines = ["\(verb) \(exportedCount) of \(total) from \(device.name) to \(location) (\(size))."]

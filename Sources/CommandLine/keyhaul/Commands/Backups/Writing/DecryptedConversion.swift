@@ -55,14 +55,14 @@ struct DecryptedConversion {
       try report(nil, in: session)
       return damageOfOriginal.isEmpty ? .ok : .partial
     }
-    let written = try decrypt(keys, in: session)
+    let decryptedCopy = try decrypt(keys, in: session)
     if command.reveal, loaded.archive.hasKeychain {
       let reader = try unlocker.reader(with: key, hardware: hardware, for: .exporting)
       try DecryptedItemsDocument.write(reader, of: loaded, to: itemsPath, command.common, in: session)
     }
-    try report(written, in: session)
-    warn(about: written, in: session)
-    return written.isComplete && damageOfOriginal.isEmpty ? .ok : .partial
+    try report(decryptedCopy, in: session)
+    warn(about: decryptedCopy, in: session)
+    return decryptedCopy.isComplete && damageOfOriginal.isEmpty ? .ok : .partial
   }
 
   /// Returns the damage of the original.
@@ -93,19 +93,19 @@ struct DecryptedConversion {
 
   // MARK: The result
 
-  private func report(_ written: DecryptedBackup?, in session: Session) throws(CommandError) {
-    let copy = written?.copy
+  private func report(_ decryptedCopy: DecryptedBackup?, in session: Session) throws(CommandError) {
+    let copy = decryptedCopy?.copy
     if session.isJSON {
       let document = ConversionDocument(
         of: loaded.name, digest: loaded.archive.digest, to: command.output, copy: copy, isDryRun: command.dryRun.isOn)
       return try session.writeDocument(
         document.json(
-          decrypting: written, differing: differing(written), items: command.reveal ? itemsPath : nil))
+          decrypting: decryptedCopy, differing: differing(decryptedCopy), items: command.reveal ? itemsPath : nil))
     }
     let location = command.output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? command.output)
     let size =
       copy.map { " (\(HumanReadable.count($0.fileCount, "file")), \(HumanReadable.bytes($0.byteCount)))" } ?? ""
-    let verb = written == nil ? "Would copy" : "Copied"
+    let verb = decryptedCopy == nil ? "Would copy" : "Copied"
     let sentence = "\(verb) \(UntrustedText.escaped(loaded.name)) unencrypted to \(location)\(size)."
     if command.output == "-" { session.info(sentence) } else { try session.announce(sentence) }
     session.info(
@@ -114,27 +114,27 @@ struct DecryptedConversion {
     session.reportDryRun(command.dryRun)
   }
 
-  private func warn(about written: DecryptedBackup, in session: Session) {
-    session.warnIfOldBackupRemains(written.copy.leftover)
-    if let first = written.copy.unrelatedFiles.first {
+  private func warn(about decryptedCopy: DecryptedBackup, in session: Session) {
+    session.warnIfOldBackupRemains(decryptedCopy.copy.leftover)
+    if let first = decryptedCopy.copy.unrelatedFiles.first {
       session.warn(
-        "\(HumanReadable.count(written.copy.unrelatedFiles.count, "file")) not copied",
+        "\(HumanReadable.count(decryptedCopy.copy.unrelatedFiles.count, "file")) not copied",
         why: "not listed in the manifest; the first: \(first)")
     }
-    if let first = written.faults.first {
+    if let first = decryptedCopy.faults.first {
       session.warn(
-        "\(HumanReadable.count(written.faults.count, "file")) could not be read, and "
-          + "\(written.faults.count == 1 ? "is" : "are") not in the copy",
+        "\(HumanReadable.count(decryptedCopy.faults.count, "file")) could not be read, and "
+          + "\(decryptedCopy.faults.count == 1 ? "is" : "are") not in the copy",
         why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) lists them",
         ignoresQuiet: true)
     }
-    warn(aboutDiffering: differing(written).map(Self.name), in: session)
-    loaded.warn(aboutRowsWithoutIdentifier: written.rowWithoutIdentifierCount, in: session)
+    warn(aboutDiffering: differing(decryptedCopy).map(Self.name), in: session)
+    loaded.warn(aboutRowsWithoutIdentifier: decryptedCopy.rowWithoutIdentifierCount, in: session)
   }
 
   /// Returns the files that differ from their digest, ordered by name.
-  private func differing(_ written: DecryptedBackup?) -> [ListedFile] {
-    (written?.differing ?? []).sorted { Self.name(of: $0) < Self.name(of: $1) }
+  private func differing(_ decryptedCopy: DecryptedBackup?) -> [ListedFile] {
+    (decryptedCopy?.differing ?? []).sorted { Self.name(of: $0) < Self.name(of: $1) }
   }
 
   private static func name(of file: ListedFile) -> String {

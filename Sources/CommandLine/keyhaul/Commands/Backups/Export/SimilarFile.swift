@@ -1,0 +1,56 @@
+import KeyhaulKit
+
+/// The most similar file of a backup if the requested one does not exist.
+struct SimilarFile {
+  private let domain: String
+  private let path: String
+  private let similarDomain: String?
+  private let similarPath: String?
+  private let hasDomain: Bool
+
+  /// The maximum number of paths to compare for similarity. Of further paths, only the file name is compared.
+  private static let maximumComparedCount = 5_000
+
+  init(domain: String, path: String, in fileList: FileList) throws(KeyhaulError) {
+    self.domain = domain
+    self.path = path
+    var domains: Set<String> = []
+    var candidates: [String] = []
+    /// A path that differs only in case, or else the first path with the same last component.
+    var bestMatch: String?
+    let name = path.split(separator: "/").last
+    try fileList.forEachFile { file in
+      guard let otherDomain = file.domain, let otherPath = file.relativePath else { return }
+      domains.insert(otherDomain)
+      guard otherDomain == domain, file.kind == .file else { return }
+      let differsOnlyInCase = otherPath.lowercased() == path.lowercased()
+      let hasSameName = otherPath.split(separator: "/").last == name
+      if differsOnlyInCase || (bestMatch == nil && hasSameName) { bestMatch = otherPath }
+      if candidates.count < Self.maximumComparedCount { candidates.append(otherPath) }
+    }
+    hasDomain = domains.contains(domain)
+    similarDomain = hasDomain ? nil : Self.nearest(to: domain, among: domains.sorted())
+    similarPath = bestMatch ?? Self.nearest(to: path, among: candidates)
+  }
+
+  /// Returns the most similar name, ignoring case.
+  private static func nearest(to word: String, among names: [String]) -> String? {
+    let originalNames = Dictionary(names.map { ($0.lowercased(), $0) }) { first, _ in first }
+    return EditDistance.nearest(to: word, among: originalNames.keys.sorted()).flatMap {
+      originalNames[$0]
+    }
+  }
+
+  /// Returns the error for the requested file, which suggests the similar domain or path.
+  func error(inBackup backup: String) -> CommandError {
+    let listingAdvice = "keyhaul inspect \(ShellQuoting.quote(backup)) --tree -v lists every file"
+    guard hasDomain else {
+      return CommandError(
+        .noMatch, "\(backup) has no domain \(domain)", why: similarDomain.map { "\"\($0)\" is similar" },
+        try: similarDomain.map { "--domain \(ShellQuoting.quote($0))" } ?? listingAdvice)
+    }
+    return CommandError(
+      .noMatch, "\(backup) has no file \(path) in \(domain)", why: similarPath.map { "\"\($0)\" is similar" },
+      try: similarPath.map { "--path \(ShellQuoting.quote($0))" } ?? listingAdvice)
+  }
+}
