@@ -227,7 +227,7 @@ class Exports:
         pages = list(decode_codes(self.read("qr"), self.folder))
         lines = self.read("otpauth").splitlines()
         self.checks.check(sorted(pages) == sorted(lines), f"{self.source}: the QR codes contain the same addresses")
-        self.check_accounts("qr", map(of_address, pages), expected)
+        self.check_accounts("qr", map(account_of_address, pages), expected)
         self.check_accounts("otpauth", map(account_of_address, lines), expected)
         rows = [row for row in csv.DictReader(io.StringIO(self.read("csv"))) if row["OTPAuth"]]
         self.check_accounts("csv", (account_of_address(row["OTPAuth"]) for row in rows), expected)
