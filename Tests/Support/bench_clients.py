@@ -3,10 +3,10 @@
 
     bench_clients.py PROGRAM [--items 5000] [--megabytes 200] [--rounds 3] [--before PROGRAM]
 
-The device has items with large secrets. `idevicebackup2` makes a full backup, encrypted with few iterations. The copy sends
-the files of that backup from one thread to another over TLS on the loopback interface, and writes them to the disk. Memory
-is the peak of the server over all of its backups. The goals are for the server's CPU time and memory, which other programs
-on the machine change less than the elapsed time. Exit 1 if a goal is missed. Linux.
+The device has items with large secrets. `idevicebackup2` makes a full backup, encrypted with few iterations. The copy
+sends the files of that backup from one thread to another over TLS on the loopback interface, and writes them to the
+disk. Memory is the peak of the server over all of its backups. The goals are for the server's CPU time and memory,
+which other programs on the machine change less than the elapsed time. Exit 1 if a goal is missed. Linux.
 """
 
 import json

@@ -96,26 +96,24 @@ class Run:
     megabytes: float
 
 
-def require_work(command, wrong):
+def require_work(command, problem):
     """End the benchmark if a command succeeded without doing its work, because its time would mean nothing."""
-    if wrong:
-        sys.exit(f"error: {command[0]} ended with 0, but did not do its work: {wrong}")
+    if problem:
+        sys.exit(f"error: {command[0]} ended with 0, but did not do its work: {problem}")
 
 
 def text_problem(printed, expected):
     """Return what is wrong with the output of a command that should print one line, or an empty string."""
-    return (
-        ""
-        if printed.decode("utf-8", "replace").strip() == expected
-        else f"its {len(printed)} bytes of output are not the expected line"
-    )
+    if printed.decode("utf-8", "replace").strip() == expected:
+        return ""
+    return f"its {len(printed)} bytes of output are not the expected line"
 
 
 def timed(command, settle=True, check=None):
     """Run a command, and return its cost. `settle` writes all pending data to the disk first.
 
-    `check` is called with the output, checks the work of the command, and returns what is wrong, or an empty string. If
-    something is wrong, the benchmark ends, because the time does not count.
+    `check` is called with the output. It returns what is wrong with the work of the command, or an empty string. If
+    something is wrong, the benchmark ends.
     """
     if settle:
         os.sync()
@@ -175,13 +173,16 @@ def measure(arguments, folder):
         "--megabytes", str(arguments.megabytes)], check=True)
     secret.touch(mode=0o600)
     secret.write_bytes(PASSWORD)
-    runs, expected = {}, []
+    runs, keyhaul_contents = {}, None
 
     def check(_):
-        results = contents(target)
-        if not expected:
-            expected.append(results)
-        return "" if len(results) == arguments.files and results == expected[0] else "its files differ from Keyhaul's"
+        nonlocal keyhaul_contents
+        written_contents = contents(target)
+        # Keyhaul is the first program.
+        if keyhaul_contents is None:
+            keyhaul_contents = written_contents
+        is_complete = len(written_contents) == arguments.files
+        return "" if is_complete and written_contents == keyhaul_contents else "its files differ from Keyhaul's"
 
     for _ in range(arguments.rounds):
         for name, command in commands(arguments, backup_path, secret, target).items():
@@ -190,7 +191,8 @@ def measure(arguments, folder):
     return runs
 
 
-def main():
+def argument_parser():
+    """Return the parser of the command line. The hidden options are for processes that the benchmark starts."""
     parser = argparse.ArgumentParser(description="Compare the time of keyhaul export --files with published readers.")
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--files", type=int, default=6_000)
@@ -201,35 +203,38 @@ def main():
     parser.add_argument("--make", metavar="ARCHIVE", help=argparse.SUPPRESS)
     parser.add_argument("--bytes", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--reader", nargs=3, metavar=("NAME", "ARCHIVE", "TARGET"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    return parser
+
+
+def main():
+    arguments = argument_parser().parse_args()
     if arguments.make:
         byte_count = arguments.bytes or arguments.megabytes * 1_000_000 // arguments.files
         write_backup(pathlib.Path(arguments.make), arguments.files, byte_count)
         return 0
     if arguments.reader:
-        name, *paths =  arguments.reader
-        READERS[name](*map(pathlib.Path, paths))
+        name, backup_path, target = arguments.reader
+        READERS[name](pathlib.Path(backup_path), pathlib.Path(target))
         return 0
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
         runs = measure(arguments, pathlib.Path(folder))
     medians = {
         name: statistics.median(run.seconds for run in runs_of_program) for name, runs_of_program in runs.items()
     }
-    peak = max(run.megabytes for run in runs[KEYHAUL])
+    peaks = {name: max(run.megabytes for run in runs_of_program) for name, runs_of_program in runs.items()}
     print(
         f"     {arguments.files:,} encrypted files of {arguments.megabytes:,} MB together, {arguments.rounds} rounds:"
     )
     for name, runs_of_program in runs.items():
         processor = statistics.median(run.processor for run in runs_of_program)
-        print(f"     {name:30} {medians[name]:7.2f} s, CPU time {processor:7.2f} s, "
-              f"{max(run.megabytes for run in runs_of_program):6.1f} MB")
+        print(f"     {name:30} {medians[name]:7.2f} s, CPU time {processor:7.2f} s, {peaks[name]:6.1f} MB")
     fastest = min((name for name in medians if name not in (KEYHAUL, "before")), key=medians.get)
     ratio = medians[fastest] / medians[KEYHAUL]
     figures = Figures()
     figures.at_least(
         f"export of {arguments.files:,} files: time of the fastest other reader compared with Keyhaul", ratio,
         MIN_RATIO, "×", fastest)
-    figures.at_most(f"export of {arguments.files:,} files: peak memory", peak, MAX_MEGABYTES, "MB")
+    figures.at_most(f"export of {arguments.files:,} files: peak memory", peaks[KEYHAUL], MAX_MEGABYTES, "MB")
     return figures.finish()
 
 

@@ -25,6 +25,7 @@ from figures import Figures
 
 # Slightly more than 1, because two runs of the same command differ by this much.
 MAX_RATIO = 1.05
+ONE_CALL, ONE_PROCESS_EACH = "one call", "a process each"
 
 
 def create_backups(program, folder, count, environment):
@@ -66,18 +67,46 @@ def documents_problem(printed, expected):
 
     The processes write at the same time, so the documents may be mixed, and they contain the time that each took.
     """
-    found, expected_counts = (collections.Counter(text.translate(None, b"0123456789.")) for text in (printed, expected))
-    return "" if found == expected_counts else f"it printed {len(printed)} bytes, not the documents of {len(expected)}"
+    # Each byte is counted, except those of numbers.
+    counts, expected_counts = (
+        collections.Counter(text.translate(None, b"0123456789.")) for text in (printed, expected))
+    return "" if counts == expected_counts else f"it printed {len(printed)} bytes, not the documents of {len(expected)}"
 
 
 def lines_problem(printed, count):
     """Return what is wrong with the output of one call, one document per line, or an empty string."""
-    lines = [json.loads(line) for line in printed.splitlines()]
-    return (
-        ""
-        if len(lines) == count and all("format" in line for line in lines)
-        else f"it printed {len(lines)} documents, not {count}"
-    )
+    documents = [json.loads(line) for line in printed.splitlines()]
+    if len(documents) == count and all("format" in document for document in documents):
+        return ""
+    return f"it printed {len(documents)} documents, not {count}"
+
+
+def measure(arguments, folder):
+    """Return the seconds of each run, by method. End the benchmark if a command fails."""
+    program = arguments.program.resolve()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KEYHAUL_")}
+    environment["KEYHAUL_HOME"] = str(folder / "devices")
+    create_backups(program, folder, arguments.backups, environment)
+    commands = {
+        ONE_CALL: f"'{program}' {arguments.command} many --jobs {arguments.jobs} --format ndjson 2>/dev/null",
+        ONE_PROCESS_EACH: (
+            f"ls -d many/* | xargs -P{arguments.jobs} -n1 '{program}' {arguments.command} --json 2>/dev/null"
+        ),
+    }
+    expected = expected_output(program, arguments.command, folder, environment)
+    checks = {
+        ONE_CALL: lambda printed: lines_problem(printed, arguments.backups),
+        ONE_PROCESS_EACH: lambda printed: documents_problem(printed, expected),
+    }
+    times = {method: [] for method in commands}
+    for _ in range(arguments.rounds):
+        for method, command in commands.items():
+            seconds, process = time_command(command, folder, environment)
+            if process.returncode:
+                sys.exit(f"{method}: ended with {process.returncode}")
+            require_work([method], checks[method](process.stdout))
+            times[method].append(seconds)
+    return times
 
 
 def main():
@@ -88,32 +117,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--verb", dest="command", default="inspect")
     arguments = parser.parse_args()
-    program = arguments.program.resolve()
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("KEYHAUL_")}
-        environment["KEYHAUL_HOME"] = str(folder / "devices")
-        create_backups(program, folder, arguments.backups, environment)
-        commands = {
-            "one call": f"'{program}' {arguments.command} many --jobs {arguments.jobs} --format ndjson 2>/dev/null",
-            "a process each": (
-                f"ls -d many/* | xargs -P{arguments.jobs} -n1 '{program}' {arguments.command} --json 2>/dev/null"
-            ),
-        }
-        expected = expected_output(program, arguments.command, folder, environment)
-        checks = {
-            "one call": lambda printed: lines_problem(printed, arguments.backups),
-            "a process each": lambda printed: documents_problem(printed, expected),
-        }
-        times = {method: [] for method in commands}
-        for _ in range(arguments.rounds):
-            for method, command in commands.items():
-                seconds, process = time_command(command, folder, environment)
-                if process.returncode:
-                    print(f"{method}: ended with {process.returncode}", file=sys.stderr)
-                    return 1
-                require_work([method], checks[method](process.stdout))
-                times[method].append(seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        times = measure(arguments, pathlib.Path(folder))
     medians = {method: statistics.median(values) for method, values in times.items()}
     figures = Figures()
     for method, seconds in medians.items():
@@ -121,8 +126,8 @@ def main():
         figures.note(f"{method}: {seconds:.2f} s for {arguments.backups} backups, {rate:.0f} a second and core")
     figures.at_most(
         f"{arguments.command} of {arguments.backups} backups in one call: time compared with xargs -P{arguments.jobs}",
-        medians["one call"] / medians["a process each"], MAX_RATIO, "×",
-        f"{medians['one call']:.2f} s (one call), {medians['a process each']:.2f} s (xargs)")
+        medians[ONE_CALL] / medians[ONE_PROCESS_EACH], MAX_RATIO, "×",
+        f"{medians[ONE_CALL]:.2f} s (one call), {medians[ONE_PROCESS_EACH]:.2f} s (xargs)")
     return figures.finish()
 
 

@@ -39,9 +39,11 @@ def steps(maximum):
 
 def exponent(points):
     """Return the slope of the regression line through points (count, seconds) on logarithmic scales."""
-    points_on_log_scale = [(math.log(count), math.log(seconds)) for count, seconds in points]
-    x, y = (sum(point[axis] for point in points_on_log_scale) / len(points_on_log_scale) for axis in (0, 1))
-    return sum((a - x) * (b - y) for a, b in points_on_log_scale) / sum((a - x) ** 2 for a, _ in points_on_log_scale)
+    log_points = [(math.log(count), math.log(seconds)) for count, seconds in points]
+    mean_x, mean_y = (sum(point[axis] for point in log_points) / len(log_points) for axis in (0, 1))
+    covariance = sum((x - mean_x) * (y - mean_y) for x, y in log_points)
+    variance = sum((x - mean_x) ** 2 for x, _ in log_points)
+    return covariance / variance
 
 
 def item_commands(workspace, count, round_number):
@@ -74,10 +76,9 @@ def measure_growth(program, commands, counts, rounds):
             for round_number in range(rounds if count < counts[-1] else 1):
                 for name, command in commands(workspace, count, round_number):
                     run = timed(workspace.command(*command), settle=False)
-                    previous = costs.setdefault(name, {}).get(count)
-                    costs[name][count] = (
-                        min(run.processor, previous[0]) if previous else run.processor,
-                        max(run.megabytes, previous[1]) if previous else run.megabytes)
+                    costs_of_command = costs.setdefault(name, {})
+                    seconds, megabytes = costs_of_command.get(count, (run.processor, run.megabytes))
+                    costs_of_command[count] = min(run.processor, seconds), max(run.megabytes, megabytes)
                     Figures.note(f"{name}, {count:,}: {run.processor:.2f} s, {run.megabytes:.0f} MB")
     return costs
 

@@ -4,7 +4,8 @@
     bench_passwords.py PROGRAM [--rounds 5] [--before PROGRAM]
 
 The backups are small and have real iteration counts, so that the key derivation takes nearly all of the time. Keyhaul
-derives two keys on two threads. The figures are ratios of elapsed times of the fastest runs. Exit 1 if a goal is missed.
+derives two keys on two threads. The figures are ratios of elapsed times of the fastest runs. Exit 1 if a goal is
+missed.
 """
 
 import pathlib

@@ -56,6 +56,34 @@ def load(source, target):
     return seconds, sum(map(len, rows.values())) if is_same else 0
 
 
+def load_in_other_process(arguments, source, target):
+    """Write the rows of a database with SQLite. Return the CPU seconds. End the benchmark if rows are missing."""
+    command = [sys.executable, __file__, str(arguments.program), "--load", source, target]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    seconds, row_count = output.split()
+    if int(row_count) != arguments.items:
+        sys.exit(f"error: SQLite wrote {row_count} rows of the restored database, not {arguments.items}")
+    return float(seconds)
+
+
+def measure(arguments, workspace):
+    """Return the CPU seconds of each restore by each build, and those of SQLite."""
+    workspace.create_backup(arguments.items)
+    seconds = {}
+    for _ in range(arguments.rounds):
+        for name, program in programs(arguments).items():
+            workspace.run("device", "create", "target")
+            command = workspace.command(
+                "restore", *workspace.backup_arguments("backup"), "--to", "target", "--yes",
+                program=str(program.resolve()))
+            seconds.setdefault(name, []).append(timed(command).processor)
+            if name == "keyhaul":
+                restored, loaded = workspace.path("home/target/keychain-2.db"), workspace.path("loaded.db")
+                seconds.setdefault("SQLite", []).append(load_in_other_process(arguments, restored, loaded))
+            workspace.remove("home/target", "loaded.db", "loaded.db-wal", "loaded.db-shm")
+    return seconds
+
+
 def main():
     argument_parser = parser("Compare the speed of keyhaul restore with SQLite alone.", rounds=3, items=100_000)
     argument_parser.add_argument("--load", nargs=2, metavar=("SOURCE", "TARGET"), help=argparse.SUPPRESS)
@@ -63,35 +91,13 @@ def main():
     if arguments.load:
         print(*load(*arguments.load))
         return 0
-    builds = programs(arguments)
-    seconds = {}
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
-        workspace = Workspace(arguments.program, folder)
-        workspace.create_backup(arguments.items)
-        for _ in range(arguments.rounds):
-            for name, program in builds.items():
-                workspace.run("device", "create", "target")
-                command = workspace.command(
-                    "restore", *workspace.backup_arguments("backup"), "--to", "target", "--yes",
-                    program=str(program.resolve()))
-                seconds.setdefault(name, []).append(timed(command).processor)
-                restored = workspace.path("home/target/keychain-2.db")
-                if name == "keyhaul":
-                    load_command = [
-                        sys.executable, __file__, str(arguments.program), "--load", restored,
-                        workspace.path("loaded.db")]
-                    result = subprocess.run(load_command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
-                    if int(result[1]) != arguments.items:
-                        sys.exit(
-                            f"error: SQLite wrote {result[1]} rows of the restored database, not {arguments.items}"
-                        )
-                    seconds.setdefault("SQLite", []).append(float(result[0]))
-                workspace.remove("home/target", "loaded.db", "loaded.db-wal", "loaded.db-shm")
+        seconds = measure(arguments, Workspace(arguments.program, folder))
     rates = {name: arguments.items / statistics.median(values) for name, values in seconds.items()}
     figures = Figures()
-    comparison = f"SQLite alone: {rates['SQLite']:,.0f}" + (
-        f"; before {rates['before']:,.0f}" if "before" in rates else ""
-    )
+    comparison = f"SQLite alone: {rates['SQLite']:,.0f}"
+    if "before" in rates:
+        comparison += f"; before {rates['before']:,.0f}"
     figures.at_least(
         f"restore, {arguments.items:,} items: rows per second of CPU time", rates["keyhaul"], MIN_ROWS, "rows",
         comparison)

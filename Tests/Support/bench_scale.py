@@ -17,9 +17,10 @@ import time
 
 COUNTS = (10_000, 100_000)
 MAX_SECONDS, MAX_KILOBYTES = 60, 8
+STANDARD_INPUT, STANDARD_OUTPUT = 0, 1
 
 
-def fixture(count):
+def description(count):
     """Return the description of a device with items like those of a person with very many accounts."""
     items = [
         {
@@ -55,8 +56,8 @@ def run(program, folder, *arguments):
     if child == 0:
         os.chdir(folder)
         null_device = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1):
-            os.dup2(null_device, number)
+        for stream in (STANDARD_INPUT, STANDARD_OUTPUT):
+            os.dup2(null_device, stream)
         os.execv(program, [program, *arguments, "--home", "home", "--no-input", "--quiet"])
     _, status, usage = os.wait4(child, 0)
     if status != 0:
@@ -66,7 +67,7 @@ def run(program, folder, *arguments):
 
 def measure(program, folder, count):
     """Return the cost of each command for a device with this many items."""
-    (folder / "many.json").write_text(json.dumps(fixture(count)))
+    (folder / "many.json").write_text(json.dumps(description(count)))
     (folder / "password").write_text("correct horse\n")
     key = ["--password-file", "password"]
     run(program, folder, "device", "create", "many", "--from", "many.json")
@@ -87,11 +88,12 @@ def main():
             figures[count] = measure(program, pathlib.Path(name), count)
         for command, (seconds, memory) in figures[count].items():
             print(f"{command} of {count} items: {seconds:.2f} s, {memory:.0f} MB")
-    few_items, many_items =  (figures[count] for count in COUNTS)
-    seconds = sum(figure[0] for figure in many_items.values())
-    kilobytes = max(
-        (many_items[command][1] - few_items[command][1]) * 1000 / (COUNTS[1] - COUNTS[0]) for command in many_items)
-    factor = max(many_items[command][1] / few_items[command][1] for command in many_items)
+    few_items, many_items = (figures[count] for count in COUNTS)
+    seconds = sum(command_seconds for command_seconds, _ in many_items.values())
+    memory_pairs = [(few_items[command][1], many_items[command][1]) for command in many_items]
+    added_count = COUNTS[1] - COUNTS[0]
+    kilobytes = max((many - few) * 1000 / added_count for few, many in memory_pairs)
+    factor = max(many / few for few, many in memory_pairs)
     print(f"all three of {COUNTS[1]} items: {seconds:.1f} s, at most {MAX_SECONDS}")
     print(
         f"memory for each additional item: {kilobytes:.1f} kB, at most {MAX_KILOBYTES}; "

@@ -3,11 +3,14 @@
 
     check_clients.py [--pymobiledevice3 PROGRAM] [--pytest PROGRAM] [--cuts N] [--seed S] KEYHAUL
 
-The clients are those of libimobiledevice (idevicepair, ideviceinfo, idevicebackup2) and, if it is named, pymobiledevice3.
-Each makes backups, changes the backup password and restores. Each backup that a client wrote has to pass `keyhaul verify`,
-to have the items of the device, to be read by the published readers, and to equal a backup of `keyhaul backup` except in
-parts that are listed with their reasons. Each restored device has to have the items of the plan of `keyhaul plan`. Exit 1
-at the first difference, and 2 if a client is missing.
+The clients are those of libimobiledevice (idevicepair, ideviceinfo, idevicebackup2) and, if it is named,
+pymobiledevice3. Each makes backups, changes the backup password and restores.
+
+- Each backup that a client wrote has to pass `keyhaul verify`, to have the items of the device, and to be readable by the
+  published readers. It has to equal a backup of `keyhaul backup`, except in parts that are listed with their reasons.
+- Each restored device has to have the items of the plan of `keyhaul plan`.
+
+Exit 1 at the first difference, and 2 if a client is missing.
 """
 
 import argparse

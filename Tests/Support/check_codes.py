@@ -15,6 +15,7 @@ import hashlib
 import hmac
 import io
 import json
+import math
 import pathlib
 import plistlib
 import re
@@ -34,7 +35,9 @@ from keychain_backup.options import BackupOptions, ordinary_files
 RECT = re.compile(r"M(\d+) (\d+)h(\d+)v1h-\d+z")
 TIMES = (59, 1111111109, 2000000000)
 HASHES = {"SHA1": hashlib.sha1, "SHA256": hashlib.sha256, "SHA512": hashlib.sha512}
+# The numbers in the messages that Google Authenticator imports, and the most accounts in one of its QR codes.
 ALGORITHM_NUMBERS = {1: "SHA1", 2: "SHA256", 3: "SHA512"}
+MAX_BATCH_SIZE = 10
 PASSWORD = b"correct horse"
 # The apps whose codes the export of the backup must report as missing.
 MISSING = {"Ente Auth": "device-key", "FreeOTP": "never-in-backup", "Google Authenticator": "unpublished-storage",
@@ -77,7 +80,7 @@ class Account:
             fmt=plistlib.FMT_BINARY)
 
     def described(self):
-        """Return the item as the builder of backups takes it."""
+        """Return the description of the item for the builder of backups."""
         attributes = {code: self.item[code] for code in ("acct", "svce", "agrp")}
         if "gena" in self.item:
             attributes["gena"] = {"base64": base64.b64encode(self.item["gena"]).decode()}
@@ -98,8 +101,11 @@ class Account:
 
 def accounts():
     """Return accounts in every form that an item may have."""
-    spellings = [lambda text: " ".join(text[offset:offset + 4] for offset in range(0, len(text), 4)), str.lower,
-                 lambda text: urllib.parse.quote(text, safe=""), lambda text: text.rstrip("=")]
+    def in_groups_of_four(text):
+        return " ".join(text[offset:offset + 4] for offset in range(0, len(text), 4))
+
+    spellings = [
+        in_groups_of_four, str.lower, lambda text: urllib.parse.quote(text, safe=""), lambda text: text.rstrip("=")]
     return ([Account(number, spelling=spelling) for number, spelling in enumerate(spellings)]
             + [Account(4, "SHA256"), Account(5, "SHA512", digits=8), Account(6, has_separate_secret=True)]
             + [Account(7, archive_version=2), Account(8, "SHA512", digits=8, archive_version=1)]
@@ -162,13 +168,13 @@ def printed_codes(browser, page, folder):
     return texts
 
 
-def of_address(address):
-    """Return the names and codes that pyotp reads from an address."""
+def account_of_address(address):
+    """Return the names and codes that pyotp computes from an address."""
     password = pyotp.parse_uri(address)
     return password.issuer, password.name, [password.at(time) for time in TIMES]
 
 
-def of_credential(credential):
+def account_of_credential(credential):
     """Return the names and codes of a credential that password managers exchange."""
     password = pyotp.TOTP(
         credential["secret"], digits=credential["digits"], digest=HASHES[credential["algorithm"].upper()],
@@ -176,7 +182,7 @@ def of_credential(credential):
     return credential["issuer"], credential["username"], [password.at(time) for time in TIMES]
 
 
-def of_message(entry):
+def account_of_message(entry):
     """Return the names and codes of an account that Google Authenticator imports."""
     password = pyotp.TOTP(
         base64.b32encode(entry[1]).decode(), digits={1: 6, 2: 8}[entry[5]], digest=HASHES[ALGORITHM_NUMBERS[entry[4]]])
@@ -221,20 +227,21 @@ class Exports:
         pages = list(decode_codes(self.read("qr"), self.folder))
         lines = self.read("otpauth").splitlines()
         self.checks.check(sorted(pages) == sorted(lines), f"{self.source}: the QR codes contain the same addresses")
-        self.check_accounts("qr", map(of_address, pages), expected)
-        self.check_accounts("otpauth", map(of_address, lines), expected)
+        self.check_accounts("qr", map(account_of_address, pages), expected)
+        self.check_accounts("otpauth", map(account_of_address, lines), expected)
         rows = [row for row in csv.DictReader(io.StringIO(self.read("csv"))) if row["OTPAuth"]]
-        self.check_accounts("csv", (of_address(row["OTPAuth"]) for row in rows), expected)
+        self.check_accounts("csv", (account_of_address(row["OTPAuth"]) for row in rows), expected)
         self.checks.check(
             {(row["Title"], row["Username"]) for row in rows}
             == {(account.issuer, account.name) for account in expected},
             f"{self.source}, csv: titles and user names")
         entries = json.loads(self.read("cxf"))["accounts"][0]["items"]
         credentials = [entry["credentials"][0] for entry in entries if entry["credentials"][0]["type"] == "totp"]
-        self.check_accounts("cxf", map(of_credential, credentials), expected)
-        of_half_minutes = [account for account in expected if account.period == 30]
-        self.check_migration(of_half_minutes)
-        return 4 * len(expected) + len(of_half_minutes)
+        self.check_accounts("cxf", map(account_of_credential, credentials), expected)
+        # Google Authenticator supports no other period.
+        with_period_30 = [account for account in expected if account.period == 30]
+        self.check_migration(with_period_30)
+        return 4 * len(expected) + len(with_period_30)
 
     def check_migration(self, expected):
         """Read the codes for Google Authenticator with another reader of its message."""
@@ -244,15 +251,19 @@ class Exports:
             parts = urllib.parse.urlsplit(address)
             self.checks.check((parts.scheme, parts.netloc) == ("otpauth-migration", "offline"),
                               "migration: scheme and host of the address")
-            message = message_fields(base64.b64decode(urllib.parse.parse_qs(parts.query)["data"][0], validate=True))
+            encoded_message = urllib.parse.parse_qs(parts.query)["data"][0]
+            message = message_fields(base64.b64decode(encoded_message, validate=True))
+            # Field 1 is an account, 2 the version, 3 the number of codes, and 4 the index of this code.
             batch = [dict(message_fields(value)) for number, value in message if number == 1]
             other_fields = dict(field for field in message if field[0] != 1)
-            self.checks.check(len(batch) <= 10 and other_fields == {2: 1, 3: len(codes), 4: index},
+            self.checks.check(len(batch) <= MAX_BATCH_SIZE and other_fields == {2: 1, 3: len(codes), 4: index},
                               "migration: batch size and index")
+            # Field 6 of an account is its kind. 2 is a code that is based on the time.
             self.checks.check(all(entry[6] == 2 for entry in batch), "migration: codes that are based on the time")
             accounts_in_codes += batch
-        self.checks.check(len(codes) == (len(expected) + 9) // 10, f"{self.source}: {len(codes)} migration codes")
-        self.check_accounts("migration", map(of_message, accounts_in_codes), expected)
+        expected_code_count = math.ceil(len(expected) / MAX_BATCH_SIZE)
+        self.checks.check(len(codes) == expected_code_count, f"{self.source}: {len(codes)} migration codes")
+        self.check_accounts("migration", map(account_of_message, accounts_in_codes), expected)
 
 
 def check_missing(checks, exports):
@@ -267,6 +278,16 @@ def check_missing(checks, exports):
     apps = {app["app"]: app for app in document["authenticators"]}
     checks.check({app.get("missing") for app in apps.values()} == set(MISSING.values()), f"JSON: {apps}")
     checks.check(apps["proton-authenticator"]["codes"] == 5 and apps["freeotp"]["codes"] == 2, f"JSON: {apps}")
+
+
+def check_printed_page(checks, browser, folder, format_name):
+    """Check that a printed page has the codes of the page on the screen."""
+    page = folder / f"dump.plist.{format_name}"
+    html = page.rename(page.with_suffix(".html"))
+    shown = list(decode_codes(html.read_text(encoding="utf-8"), folder))
+    printed = printed_codes(browser, html, folder)
+    checks.check(sorted(printed) == sorted(shown), f"{len(printed)} of {len(shown)} codes on paper")
+    print(f"{len(printed)} of {len(shown)} codes read from the printed {format_name} page")
 
 
 def main():
@@ -291,12 +312,7 @@ def main():
         check_missing(checks, exports)
         if arguments.chromium:
             for format_name in ("qr", "migration"):
-                page = folder / f"dump.plist.{format_name}"
-                html = page.rename(page.with_suffix(".html"))
-                drawn = list(decode_codes(html.read_text(encoding="utf-8"), folder))
-                printed = printed_codes(arguments.chromium, html, folder)
-                checks.check(sorted(printed) == sorted(drawn), f"{len(printed)} of {len(drawn)} codes on paper")
-                print(f"{len(printed)} of {len(drawn)} codes read from the printed {format_name} page")
+                check_printed_page(checks, arguments.chromium, folder, format_name)
     print(f"{count} accounts compared in 5 formats, {len(test_accounts)} of a dump and {len(in_backup)} of a backup")
     return checks.finish()
 

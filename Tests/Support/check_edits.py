@@ -98,8 +98,8 @@ class BackupEditor:
         options = ([] if label is None else ["--label", label]) + (["-n"] if is_dry_run else [])
         protection = self.rng.choice(("when-unlocked", "after-first-unlock", "always"))
         self.call(
-            "add", self.path, "--service", service, "--account", account, "--access-group", GROUP, "--secret-file", path,
-            "--protection", protection, *options)
+            "add", self.path, "--service", service, "--account", account, "--access-group", GROUP, "--secret-file",
+            path, "--protection", protection, *options)
         if not is_dry_run:
             self.added.append((service, account))
             self.items[self.key(service, account)] = (label, content)

@@ -162,6 +162,18 @@ class SingleRun:
         )
 
 
+def nested_settings(settings):
+    """Return Dask's settings with a section for each part of a dotted name, because a file must not have such names."""
+    nested = {}
+    for name, value in settings.items():
+        *section_names, last = name.split(".")
+        section = nested
+        for section_name in section_names:
+            section = section.setdefault(section_name, {})
+        section[last] = value
+    return nested
+
+
 class Cluster:
     """A scheduler and two workers, which restart after they end. All of them are processes."""
 
@@ -172,15 +184,7 @@ class Cluster:
             **os.environ, "KEYHAUL_PASSWORDS": str(backups.passwords_file), "KEYHAUL_PROGRAM": str(backups.program),
             "DASK_CONFIG": str(folder / "dask.yaml"),
         }
-        # Dask does not accept dotted names in a file.
-        settings = {}
-        for name, value in fleet.QUIET.items():
-            *path, last = name.split(".")
-            section = settings
-            for component in path:
-                section = section.setdefault(component, {})
-            section[last] = value
-        (folder / "dask.yaml").write_text(json.dumps(settings), encoding="utf-8")
+        (folder / "dask.yaml").write_text(json.dumps(nested_settings(fleet.QUIET)), encoding="utf-8")
         common = {"env": environment, "cwd": folder, "stdout": self.log, "stderr": self.log, "start_new_session": True}
         dask = [sys.executable, "-m", "dask"]
         host_options = ["--host", "127.0.0.1"]
@@ -291,6 +295,12 @@ def expected_items(single):
         }
 
 
+def has_members(rows, expected_rows):
+    """Return whether each row has the members of the expected row. It may have others."""
+    return len(rows) == len(expected_rows) and all(
+        row[name] == value for row, expected in zip(rows, expected_rows) for name, value in expected.items())
+
+
 @dataclass
 class KilledWorker:
     """A worker that was killed during a run."""
@@ -319,36 +329,35 @@ class FleetChecks(Checks):
         self.check(
             [row["path"] for row in rows] == self.backups.paths, f"{title}: not every path has one row, in order"
         )
-        equal = 0
+        equal_count = 0
         for row in rows:
             single = expected_runs[row["path"]]
             expected = expected_row(single)
             if expected["code"] in (2, 3) and expected["error"] is None:
+                # These codes have no error in a single run, and the fleet gives a reason.
                 expected.update(error=row["error"], why=row["why"])
             differences = {name: (row[name], value) for name, value in expected.items() if row[name] != value}
-            expected_rows, found_rows = list(expected_items(single)), items.get(row["path"], [])
-            is_equal = len(found_rows) == len(expected_rows) and expected_rows == [
-                {name: found_row[name] for name in expected_row_of_item}
-                for found_row, expected_row_of_item in zip(found_rows, expected_rows)]
-            self.check(not differences and is_equal, f"{title}: {row['path']!r}: {differences or 'its items'}")
-            equal += not differences and is_equal
-        print(f"{title}: {len(rows)} of {len(self.backups.paths)} results, {equal} equal to those of single runs")
+            has_equal_items = has_members(items.get(row["path"], []), list(expected_items(single)))
+            is_equal = not differences and has_equal_items
+            self.check(is_equal, f"{title}: {row['path']!r}: {differences or 'its items'}")
+            equal_count += is_equal
+        print(f"{title}: {len(rows)} of {len(self.backups.paths)} results, {equal_count} equal to those of single runs")
 
     def check_killed_worker(self, expected_runs):
-        """Kill a worker after a third of the backups, and check the results."""
+        """Kill a worker after a third of the backups, and check the results and the scheduler's memory."""
         pids = self.client.run(os.getpid)
         worker, pid = next(iter(pids.items()))
         killed = None
         secrets = {PASSWORD.encode("utf-8"), *fixture_secrets()}
+        # Texts that the scheduler needs, which show that the search works.
+        public_texts = {b"family", bytes(self.backups.empty_devices_dir)}
 
         def kill_worker(finished_count, total):
             nonlocal killed
             if finished_count * 3 >= total and killed is None:
                 killed = KilledWorker(len(self.client.processing(workers=[worker])[worker]), finished_count)
                 os.kill(pid, signal.SIGKILL)
-                killed.texts_in_memory = texts_in_memory(
-                    self.cluster.scheduler.pid, {*secrets, b"family", bytes(self.backups.empty_devices_dir)}
-                )
+                killed.texts_in_memory = texts_in_memory(self.cluster.scheduler.pid, secrets | public_texts)
 
         started = time.monotonic()
         outcome = fleet.run(self.backups.paths, self.client, progress=kill_worker, **self.settings)
@@ -359,28 +368,35 @@ class FleetChecks(Checks):
         self.check(
             killed.task_count > 0 and killed.finished_count < len(self.backups.paths),
             "no worker was killed while it had tasks")
-        self.client.wait_for_workers(WORKER_COUNT, timeout=60)
-        new_pids = self.client.run(os.getpid)
-        restarted = set(new_pids.values()) - set(pids.values())
-        self.check(len(new_pids) == WORKER_COUNT and len(restarted) == 1, "the killed worker did not restart")
+        restarted_count = self.check_restart(set(pids.values()))
         print(
             f"killed: worker {pid} at {killed.finished_count} of {len(self.backups.paths)}, "
-            f"with {killed.task_count} tasks; "
-            f"{len(restarted)} restarted; {seconds:.1f} s"
+            f"with {killed.task_count} tasks; {restarted_count} restarted; {seconds:.1f} s"
         )
         self.compare(outcome, expected_runs, "killed")
         memory = killed.texts_in_memory | texts_in_memory(self.cluster.scheduler.pid, secrets)
+        self.check_secrets(outcome, memory, secrets, public_texts)
+        self.check_faulty_backups(outcome)
+
+    def check_restart(self, old_pids):
+        """Check that one new worker replaced the killed one. Return the number of new workers."""
+        self.client.wait_for_workers(WORKER_COUNT, timeout=60)
+        new_pids = self.client.run(os.getpid)
+        restarted_count = len(set(new_pids.values()) - old_pids)
+        self.check(len(new_pids) == WORKER_COUNT and restarted_count == 1, "the killed worker did not restart")
+        return restarted_count
+
+    def check_secrets(self, outcome, memory, secrets, public_texts):
+        """Check that neither the scheduler's memory nor a table contains a secret."""
         self.check(
-            b"family" in memory and bytes(self.backups.empty_devices_dir) in memory,
-            "the search of the scheduler's memory does not find the password's name")
+            public_texts <= memory, "the search of the scheduler's memory does not find the password's name")
         self.check(not memory & secrets, f"the scheduler's memory has {memory & secrets}")
         print(
             f"secrets: {len(memory & secrets)} of {len(secrets)} are in the scheduler's memory, "
             "which has the password's name"
         )
-        text = str(outcome.items.to_pylist()) + str(outcome.backups.to_pylist())
-        self.check(not [secret for secret in secrets if secret.decode("utf-8") in text], "a table has a secret")
-        self.check_faulty_backups(outcome)
+        tables = str(outcome.items.to_pylist()) + str(outcome.backups.to_pylist())
+        self.check(not [secret for secret in secrets if secret.decode("utf-8") in tables], "a table has a secret")
 
     def check_faulty_backups(self, outcome):
         """Check that each faulty backup has its own error and the expected exit code."""
@@ -429,11 +445,16 @@ class FleetChecks(Checks):
             f"resumed: the killed run left {leftover} rows, {outcome.kept} were kept, "
             f"{outcome.looked_at} backups were read")
         self.compare(outcome, expected_runs, "resumed")
-        changed = next(path for path in self.backups.local if path.endswith(".tar.gz"))
-        shutil.copyfile(changed, changed + ".copy")
-        os.replace(changed + ".copy", changed)
+        self.check_repeated_run(out, outcome)
+
+    def check_repeated_run(self, out, outcome):
+        """Rewrite one backup, and check that the next run reads only this one and those without a result."""
+        rewritten_path = next(path for path in self.backups.local if path.endswith(".tar.gz"))
+        shutil.copyfile(rewritten_path, rewritten_path + ".copy")
+        os.replace(rewritten_path + ".copy", rewritten_path)
         repeated = fleet.run(self.backups.paths, self.client, out=out, **self.settings)
-        new_rows = sum(row["finished"] not in {old["finished"] for old in outcome.rows()} for row in repeated.rows())
+        old_times = {row["finished"] for row in outcome.rows()}
+        new_rows = sum(row["finished"] not in old_times for row in repeated.rows())
         unfinished = sum(row["code"] not in (0, 3, 13, 14) for row in outcome.rows())
         self.check(
             repeated.looked_at == 1 + unfinished,

@@ -76,8 +76,9 @@ class RestoreTargets:
         for target in TARGETS:
             before = self.files()
             code, _, error_output = self.run("restore", backup, "--to", target, *password, *flags)
-            last = error_output.strip().splitlines()[-1:] or [""]
-            error = json.loads(last[0]) if last[0].startswith("{") and '"exit_error"' in last[0] else {}
+            last_line = error_output.strip().rpartition("\n")[2]
+            is_error = last_line.startswith("{") and '"exit_error"' in last_line
+            error = json.loads(last_line) if is_error else {}
             is_unchanged = self.files() == before
             item_count = self.count(target) if code in RESTORED_CODES else None
             results.append(RestoreResult(code, error.get("id"), is_unchanged, item_count, error_output.strip()[-400:]))
@@ -116,43 +117,50 @@ def compare_results(checks, context, flags, device, simulator):
             f"{context}: {target} has changed, although the restore ended with {result.code}")
 
 
+class BackupRestorer:
+    """The restores of backups with each combination of flags, in several threads."""
+
+    def __init__(self, program, work):
+        self.program, self.work = program, work
+        self.template = create_targets(program, work)
+        # Each thread has its own targets.
+        self.local = threading.local()
+
+    def restore(self, fault):
+        """Restore a backup with each combination of flags. Return the fault, and (flags, results) for each."""
+        if not hasattr(self.local, "targets"):
+            folder = self.work / f"targets-{threading.get_ident()}"
+            self.local.targets = RestoreTargets(self.program, self.template, folder)
+        backup = fault.write(self.work / "backups" / fault.name)
+        password = ["--password-file", "password"] if fault.options.password else []
+        results = [(flags, self.local.targets.restore(backup, password, flags)) for flags in FLAGS]
+        shutil.rmtree(self.work / "backups" / fault.name)
+        return fault, results
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--only", default="", help="faults whose names begin with this")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    program, checks, started = str(arguments.program.resolve()), Checks(), time.perf_counter()
+    checks, codes, started = Checks(), collections.Counter(), time.perf_counter()
     valid = [Fault(f"valid-{base}", "nothing", {}, base=base) for base in BASES]
     selected = [fault for fault in valid + FAULTS if fault.name.startswith(arguments.only)]
-    codes, local, count = collections.Counter(), threading.local(), 0
     with tempfile.TemporaryDirectory(prefix="keyhaul-restores-") as name:
-        work = pathlib.Path(name).resolve()
-        template = create_targets(program, work)
-
-        def restore_all(fault):
-            """Restore a backup with each combination of flags. Each thread has its own targets."""
-            if not hasattr(local, "targets"):
-                local.targets = RestoreTargets(program, template, work / f"targets-{threading.get_ident()}")
-            backup = fault.write(work / "backups" / fault.name)
-            password = ["--password-file", "password"] if fault.options.password else []
-            results = [(flags, local.targets.restore(backup, password, flags)) for flags in FLAGS]
-            shutil.rmtree(work / "backups" / fault.name)
-            return fault, results
-
+        restorer = BackupRestorer(str(arguments.program.resolve()), pathlib.Path(name).resolve())
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            for fault, results in pool.map(restore_all, selected):
+            for fault, results in pool.map(restorer.restore, selected):
                 for flags, (device, simulator) in results:
-                    count += 1
                     codes[device.code] += 1
                     compare_results(checks, f"{fault.name} {' '.join(flags)}", flags, device, simulator)
     checks.check(
         bool(arguments.only) or codes[13] > 0 and codes[0] + codes[3] > 0, "no backup was refused, or none was restored"
     )
+    code_counts = ", ".join(f"{code}: {count}" for code, count in sorted(codes.items()))
     print(
-        f"{count} restores of {len(selected)} backups to both targets in {time.perf_counter() - started:.0f} s; "
-        "exit codes "
-        + ", ".join(f"{code}: {number}" for code, number in sorted(codes.items()))
+        f"{sum(codes.values())} restores of {len(selected)} backups to both targets in "
+        f"{time.perf_counter() - started:.0f} s; exit codes {code_counts}"
     )
     return checks.finish()
 

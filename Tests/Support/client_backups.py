@@ -7,8 +7,8 @@ import plistlib
 import interop
 from keychain_backup_reader import Backup
 
-# The parts in which a client's backup may differ from one of `keyhaul backup`, with the reasons. Any other difference is
-# a fault.
+# The parts in which a client's backup may differ from one of `keyhaul backup`, with the reasons. Other differences are
+# faults.
 NEW_KEYS = "each backup has new random keys"
 NEW_TIME = "each backup has its own time"
 OWN_INFO = "the client writes Info.plist itself"

@@ -38,7 +38,7 @@ def summaries(lines):
 
 
 def figures(files):
-    """Return the counts of types, questions, functions, verbs and lines that NIL_WHERE matches."""
+    """Return the counts of types, questions, functions, verbs, and lines that match NIL_WHERE."""
     counts = collections.Counter()
     for file in files:
         lines = file.read_text(encoding="utf-8").split("\n")

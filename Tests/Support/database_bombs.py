@@ -9,7 +9,9 @@ import tempfile
 PAGE_SIZE = 4_096
 # The number of pages in the largest database that Keyhaul reads.
 PAGE_COUNT = (256 << 20) // PAGE_SIZE
-JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+JOURNAL_MAGIC, JOURNAL_NONCE = bytes.fromhex("d9d505f920a163d7"), 7
+# Source: SQLite, "Database File Format", sections 3 and 4.
+LOG_MAGIC, SALTS = 0x377F0683, (1, 2)
 
 
 def empty_database():
@@ -38,28 +40,27 @@ def wal_checksum(content, first=0, second=0):
 
 def write_ahead_log(frames):
     """Return a write-ahead log with frames of (page, page count after the commit, contents)."""
-    head = struct.pack(">6I", 0x377F0683, 3_007_000, PAGE_SIZE, 0, 1, 2)
-    sums = wal_checksum(head)
-    parts = [head, struct.pack(">2I", *sums)]
-    for page, count, content in frames:
-        header = struct.pack(">2I", page, count)
-        sums = wal_checksum(content, *wal_checksum(header, *sums))
-        parts += [header, struct.pack(">4I", 1, 2, *sums), content]
+    # The signature, the version, the page size, the number of checkpoints, two salts, and the checksum.
+    header = struct.pack(">6I", LOG_MAGIC, 3_007_000, PAGE_SIZE, 0, *SALTS)
+    checksum = wal_checksum(header)
+    parts = [header, struct.pack(">2I", *checksum)]
+    for page, page_count, content in frames:
+        frame_header = struct.pack(">2I", page, page_count)
+        checksum = wal_checksum(content, *wal_checksum(frame_header, *checksum))
+        parts += [frame_header, struct.pack(">4I", *SALTS, *checksum), content]
     return b"".join(parts)
 
 
-def journal_header(records, pages, sector=512, size=PAGE_SIZE):
-    """Return the header of a rollback journal."""
-    return (JOURNAL_MAGIC + struct.pack(">5I", records, 7, pages, sector, size)).ljust(sector, b"\0")
+def journal_header(record_count, page_count, sector_size=512):
+    """Return the header of a rollback journal, which fills a sector."""
+    numbers = struct.pack(">5I", record_count, JOURNAL_NONCE, page_count, sector_size, PAGE_SIZE)
+    return (JOURNAL_MAGIC + numbers).ljust(sector_size, b"\0")
 
 
 def journal_record(page, content):
-    """Return a record of a rollback journal. The checksum starts at 7, the nonce in the header."""
-    return (
-        struct.pack(">I", page)
-        + content
-        + struct.pack(">I", 7 + sum(content[offset] for offset in range(PAGE_SIZE - 200, 0, -200)))
-    )
+    """Return a record of a rollback journal: the page, its contents, and a checksum of every 200th byte."""
+    checksum = JOURNAL_NONCE + sum(content[offset] for offset in range(PAGE_SIZE - 200, 0, -200))
+    return struct.pack(">I", page) + content + struct.pack(">I", checksum)
 
 
 def database_bombs():
@@ -69,9 +70,9 @@ def database_bombs():
         "one-far-page": journal_header(1, PAGE_COUNT - 1) + journal_record(PAGE_COUNT - 2, empty),
         "far-pages": journal_header(0xFFFFFFFF, PAGE_COUNT - 1)
         + b"".join(journal_record(PAGE_COUNT - 1 - number * 300, empty) for number in range(100)),
-        "only-headers": journal_header(0, 2, sector=32) * 14_000,
+        "only-headers": journal_header(0, 2, sector_size=32) * 14_000,
         "one-page-often": journal_header(0xFFFFFFFF, 2) + journal_record(2, empty) * 100,
-        "large-sectors": journal_header(0, 2, sector=65_536) * 6,
+        "large-sectors": journal_header(0, 2, sector_size=65_536) * 6,
         "no-pages": journal_header(0, 0),
         "all-pages": journal_header(0, 0xFFFFFFFF),
     }

@@ -73,7 +73,7 @@ class File:
     def after_cut(self, remainder, rng):
         """Return the contents after a power cut.
 
-        `remainder` says what remains of unsynced changes: "none", "all" or "torn".
+        `remainder` is the part of unsynced changes that remains: "none", "all" or "torn".
         """
         content = bytearray(self.safe)
         for change in self.pending:
@@ -168,25 +168,32 @@ class Disk:
         folder.safe, self.pending = dict(folder.current), []
 
     def after_cut(self, names, contents, rng):
-        """Return the contents of the disk by relative path. A folder is None."""
-        count = len(self.pending) if names == "all" else rng.randint(0, len(self.pending)) if names == "some" else 0
-        changed = {}
-        for moves in self.pending[:count]:
+        """Return the contents of the disk after a power cut, by relative path. A folder is None.
+
+        `names` and `contents` are the parts of unsynced changes of names and of contents that remain.
+        """
+        kept_change_count = 0
+        if names == "all":
+            kept_change_count = len(self.pending)
+        elif names == "some":
+            kept_change_count = rng.randint(0, len(self.pending))
+        kept_changes = {}
+        for moves in self.pending[:kept_change_count]:
             for folder, name, node in moves:
-                changed.setdefault(id(folder), {})[name] = node
-        found = {}
+                kept_changes.setdefault(id(folder), {})[name] = node
+        image = {}
 
         def collect(folder, prefix):
-            entries = {**folder.safe, **changed.get(id(folder), {})}
+            entries = {**folder.safe, **kept_changes.get(id(folder), {})}
             for name, node in entries.items():
                 if isinstance(node, Folder):
-                    found[prefix + name] = None
+                    image[prefix + name] = None
                     collect(node, prefix + name + "/")
                 elif node is not None:
-                    found[prefix + name] = node.after_cut(contents, rng)
+                    image[prefix + name] = node.after_cut(contents, rng)
 
         collect(self.top, "")
-        return found
+        return image
 
 
 def images(folder, changes, seed, variants):

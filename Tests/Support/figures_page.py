@@ -18,14 +18,14 @@ import sys
 
 def conditions(program):
     """Return two sentences: the measured version and the machine, and its load."""
-    version = subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[
-        0
-    ]
+    output = subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    version = output.splitlines()[0]
     cpu_info = pathlib.Path("/proc/cpuinfo")
     models = re.findall(r"^model name\s*: (.*)$", cpu_info.read_text(), re.M) if cpu_info.exists() else []
-    minutes = os.getloadavg()[2]
-    return (f"Measured with {version} on {os.cpu_count()} cores ({models[0] if models else platform.machine()}, "
-            f"{platform.system()}). The load average over the last 15 minutes was {minutes:.1f}.")
+    processor = models[0] if models else platform.machine()
+    _, _, load_of_15_minutes = os.getloadavg()
+    return (f"Measured with {version} on {os.cpu_count()} cores ({processor}, {platform.system()}). "
+            f"The load average over the last 15 minutes was {load_of_15_minutes:.1f}.")
 
 
 def replace_lines(page, mark, lines):

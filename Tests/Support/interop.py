@@ -196,15 +196,18 @@ def identity(item):
 
 def item_differences(expected, found, only_expected):
     """Return the differences of two items with the same identity, without values of secrets."""
-    _, left, left_secret = expected
-    _, right, right_secret = found
+    _, expected_attributes, expected_secret = expected
+    _, found_attributes, found_secret = found
+    codes = set(expected_attributes) if only_expected else set(expected_attributes) | set(found_attributes)
     lines = []
-    for code in sorted(set(left) if only_expected else set(left) | set(right)):
-        if code in BOOKKEEPING and (code not in left or code not in right):
+    for code in sorted(codes):
+        if code in BOOKKEEPING and (code not in expected_attributes or code not in found_attributes):
             continue
-        if left.get(code) != right.get(code) or type(left.get(code)) is not type(right.get(code)):
-            lines.append(f"{code}: expected {left.get(code)!r}, found {right.get(code)!r}")
-    if (left_secret or b"") != (right_secret or b""):
+        expected_value, found_value = expected_attributes.get(code), found_attributes.get(code)
+        # In Python, 1, 1.0 and True are equal.
+        if expected_value != found_value or type(expected_value) is not type(found_value):
+            lines.append(f"{code}: expected {expected_value!r}, found {found_value!r}")
+    if (expected_secret or b"") != (found_secret or b""):
         lines.append("the secrets differ")
     return lines
 
@@ -524,6 +527,7 @@ def check_restore(checks, work, program, fixtures, description, name, number, op
     writer = Writer(description, Options(**options))
     writer.write(folder)
     written = sorted(writer.written, key=lambda pair: items.TABLES.index(pair[0]))
+    expected = [expected_outcome(dictionary, same_device, writer.is_encrypted) for _, dictionary in written]
     password_options = ["--password-file", work / "password"] if writer.is_encrypted else []
     before = file_digests(folder)
     program.run("seal", folder, *password_options)
@@ -532,21 +536,26 @@ def check_restore(checks, work, program, fixtures, description, name, number, op
     checks.check_equal(after, before, f"{name}: `seal` adds the seal and changes no other file")
     backup = Backup(folder, PASSWORD.encode() if writer.is_encrypted else b"")
     check_seal(checks, f"{name}, sealed", folder, backup)
+    check_plan_and_restore(checks, program, name, folder, target, password_options, written, expected)
 
+
+def check_plan_and_restore(checks, program, name, folder, target, password_options, written, expected):
+    """Check the outcomes of a plan, and the items of the target after the restore."""
     plan = program.json("plan", folder, "--to", target, *password_options)
     checks.check_equal(plan["format"], "migration-plan/1", f"{name}: the plan's format")
-    expected = [expected_outcome(dictionary, same_device, writer.is_encrypted) for _, dictionary in written]
-    found = [(entry["outcome"], entry.get("reason")) for entry in sorted(plan["items"], key=lambda e: e["index"])]
-    migrating = sum(outcome == "migrates" for outcome, _ in expected)
-    checks.check_equal(found, expected, f"{name}: the plan has {len(expected)} items, {migrating} migrate")
-    if not migrating:
+    entries = sorted(plan["items"], key=lambda entry: entry["index"])
+    outcomes = [(entry["outcome"], entry.get("reason")) for entry in entries]
+    migrating_count = sum(outcome == "migrates" for outcome, _ in expected)
+    checks.check_equal(outcomes, expected, f"{name}: the plan has {len(expected)} items, {migrating_count} migrate")
+    if not migrating_count:
         # A restore of no items would only remove items, so Keyhaul refuses it.
         before = program.items(target)
         program.run("restore", folder, "--to", target, "--yes", *password_options, expect=(14,))
         after = program.items(target)
-        return checks.check_equal(after, before, f"{name}: the restore is refused, and the {len(before)} items stay")
+        checks.check_equal(after, before, f"{name}: the restore is refused, and the {len(before)} items stay")
+        return
     result = program.json("restore", folder, "--to", target, "--yes", *password_options)
-    checks.check_equal(result["summary"]["migrates"], migrating, f"{name}: the restore reports the same count")
+    checks.check_equal(result["summary"]["migrates"], migrating_count, f"{name}: the restore reports the same count")
     restored = [
         after_restore(table, dictionary)
         for (table, dictionary), (outcome, _) in zip(written, expected) if outcome == "migrates"
@@ -624,6 +633,7 @@ def check_files(checks, work, program, case):
     secret.chmod(0o600)
     exported, clear = work_folder / "exported", work_folder / "clear"
     program.run("export", path, "--files", exported, "--password-file", secret)
+    program.run("convert", path, "--decrypted", "-o", f"{clear}/", "--password-file", secret)
     keyhaul_files = read_tree(exported)
     stored = {f"{file['domain']}/{file['path']}": base64.b64decode(file["base64"]) for file in expectations["files"]}
     checks.check_equal(
@@ -639,18 +649,19 @@ def check_files(checks, work, program, case):
             else {}
         )
         check_same_files(checks, f"{case.name}, exported: {reader}", keyhaul_files, reader_files, truncated)
-    program.run("convert", path, "--decrypted", "-o", f"{clear}/", "--password-file", secret)
+    check_unencrypted_copy(checks, f"{case.name}, unencrypted", clear, keyhaul_files, work_folder)
+
+
+def check_unencrypted_copy(checks, name, clear, keyhaul_files, work_folder):
+    """Check that other readers extract the exported files from an unencrypted copy, and that its manifest is valid."""
     for reader in ("pyiosbackup", "dissect.target"):
-        check_same_files(
-            checks, f"{case.name}, unencrypted: {reader}", keyhaul_files, ALL_READERS[reader](clear, "", work_folder)
-        )
-    listed = "SELECT fileID, domain, relativePath, flags FROM Files ORDER BY fileID"
+        check_same_files(checks, f"{name}: {reader}", keyhaul_files, ALL_READERS[reader](clear, "", work_folder))
     with contextlib.closing(sqlite3.connect(f"file:{clear / 'Manifest.db'}?mode=ro", uri=True)) as database:
         checks.check_equal(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)],
-                           f"{case.name}, unencrypted: sqlite3 finds no fault in the manifest")
-        rows = database.execute(listed).fetchall()
-    names = {f"{domain}/{name}" for _, domain, name, flags in rows if flags == 1}
-    checks.check(set(keyhaul_files) <= names, f"{case.name}, unencrypted: the manifest lists every exported file")
+                           f"{name}: sqlite3 finds no fault in the manifest")
+        rows = database.execute("SELECT domain, relativePath FROM Files WHERE flags = 1").fetchall()
+    listed_names = {f"{domain}/{path}" for domain, path in rows}
+    checks.check(set(keyhaul_files) <= listed_names, f"{name}: the manifest lists every exported file")
 
 
 def check_same_files(checks, text, keyhaul_files, reader_files, truncated={}):

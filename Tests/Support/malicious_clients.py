@@ -3,12 +3,15 @@
 
     malicious_clients.py [--count N] [--seed S] [--workers N] KEYHAUL
 
-Each session breaks the protocol at a random layer: requests in a wrong order, wrong and huge lengths, property lists that
-expand, paths out of the folder, files that the device did not request, garbage before and after TLS, foreign certificates,
-half-closed and cut connections, and silence. The server must end each session in time. Afterwards it must be alive and
-serve a complete backup. The files of its devices must be the same byte for byte, there must be no new file outside of
-them, its log must not contain a secret, and its memory and open descriptors must not have grown. Exit 1 at a fault, and
-2 if libimobiledevice's idevicepair and idevicebackup2 are missing. Needs only Python's standard library; Linux.
+Each session breaks the protocol at a random layer: requests in a wrong order, wrong and huge lengths, property lists
+that expand, paths out of the folder, files that the device did not request, garbage before and after TLS, foreign
+certificates, half-closed and cut connections, and silence. The server must end each session in time. After all of them:
+
+- The server must be alive and serve a complete backup.
+- The files of its devices must be the same byte for byte, and there must be no new file outside of them.
+- Its log must not contain a secret, and its memory and open descriptors must not have grown.
+
+Exit 1 at a fault, and 2 if libimobiledevice's idevicepair and idevicebackup2 are missing. Linux.
 """
 
 import argparse
@@ -40,8 +43,14 @@ MALICIOUS_PASSWORD = "password-of-a-malicious-client"
 CANARY = f"keyhaul-canary-{os.getpid()}"
 # The server must close a connection within these times: after the client's end, without a handshake, and if it is idle.
 CLOSING_SECONDS, HANDSHAKE_SECONDS, IDLE_SECONDS = 30, 10, 60
-MAX_MEMORY = 400 << 20
-MAX_GROWTH = 64 << 20
+# Limits for the server's peak memory and for its growth, in bytes.
+MAX_MEMORY, MAX_GROWTH = 400 << 20, 64 << 20
+# The version of the protocol of usbmuxd, and the type of a message that is a property list.
+MULTIPLEXER_VERSION, PLIST_MESSAGE = 1, 8
+# The codes of a part of a file in mobilebackup2: contents, a missing file, and the end.
+FILE_DATA, FILE_MISSING, FILE_END = b"\x0c", b"\x06", b"\0"
+# Waiting for the end of idle connections takes a minute, so only long runs do it.
+MIN_COUNT_FOR_IDLE_CHECK = 5_000
 DEVICE_FILES = ("device.json", "hardware.uid", "keybag", "keychain-2.db", "pairings.plist", "backup-password")
 
 
@@ -153,7 +162,7 @@ class Connection:
         """Send a request, and return its answer. Events may come before it."""
         body = encoded(message)
         self.tag += 1
-        self.send(struct.pack("<IIII", 16 + len(body), 1, 8, self.tag) + body)
+        self.send(struct.pack("<IIII", 16 + len(body), MULTIPLEXER_VERSION, PLIST_MESSAGE, self.tag) + body)
         while True:
             length, _, _, tag = struct.unpack("<IIII", self.receive(16))
             answer = plistlib.loads(self.receive(length - 16))
@@ -188,7 +197,8 @@ class Connection:
         """Start a session of lockdown, without TLS. Return its identifier."""
         record = self.server.records[name]
         answer = self.ask({
-            "Label": "malicious", "Request": "StartSession", "HostID": record["HostID"], "SystemBUID": record["SystemBUID"]})
+            "Label": "malicious", "Request": "StartSession", "HostID": record["HostID"],
+            "SystemBUID": record["SystemBUID"]})
         if "Error" in answer:
             raise Closed
         return answer["SessionID"]
@@ -231,25 +241,50 @@ def random_bytes(rng, max_count=4_000):
     return rng.randbytes(rng.randint(1, max_count))
 
 
+def expanding_entities(rng):
+    """Return XML whose entities expand to 10⁹ characters."""
+    entities = '<!ENTITY l0 "aaaaaaaaaa">' + "".join(
+        f'<!ENTITY l{level} "{f"&l{level - 1};" * 10}">' for level in range(1, 9))
+    return f'<?xml version="1.0"?><!DOCTYPE plist [{entities}]><plist><string>&l8;</string></plist>'.encode()
+
+
+def nested_arrays(rng):
+    """Return XML with arrays inside each other."""
+    depth = rng.choice([60, 600, 60_000])
+    return b"<plist>" + b"<array>" * depth + b"</array>" * depth + b"</plist>"
+
+
+def cyclic_array(rng):
+    """Return a binary property list with an array that has itself as its element."""
+    return b"bplist00" + b"\xa1\x00" + b"\x08" + bytes(6) + b"\x01\x01" + struct.pack(">QQQ", 1, 0, 10)
+
+
+def wrong_trailer(rng):
+    """Return a binary property list whose trailer contradicts its size."""
+    object_count, root_index = rng.choice([1 << 62, 1 << 32, 0]), rng.choice([0, 1 << 40])
+    trailer = struct.pack(">QQQ", object_count, root_index, rng.choice([8, 1 << 50]))
+    return b"bplist00" + random_bytes(rng, 200) + bytes(6) + b"\x08\x08" + trailer
+
+
+def external_document_type(rng):
+    """Return XML whose document type is a file."""
+    return (
+        b'<!DOCTYPE plist SYSTEM "file:///etc/passwd"><plist><dict><key>Request</key><string>Pair</string></dict>'
+        b"</plist>")
+
+
+def huge_dictionary(rng):
+    """Return the start of a binary property list with a dictionary of 2⁶⁴ - 1 members."""
+    return b"bplist00" + b"\xdf\x13" + b"\xff" * 8 + random_bytes(rng, 100)
+
+
+PLIST_BOMBS = [
+    expanding_entities, nested_arrays, cyclic_array, wrong_trailer, external_document_type, huge_dictionary]
+
+
 def plist_bomb(rng):
     """Return a property list that expands, nests or contradicts itself."""
-    kind = rng.randrange(6)
-    if kind == 0:
-        entities = "".join(
-            f'<!ENTITY l{level} "{f"&l{level - 1};" * 10}">' if level else '<!ENTITY l0 "aaaaaaaaaa">' for level in range(9))
-        return f'<?xml version="1.0"?><!DOCTYPE plist [{entities}]><plist><string>&l8;</string></plist>'.encode()
-    if kind == 1:
-        depth = rng.choice([60, 600, 60_000])
-        return b"<plist>" + b"<array>" * depth + b"</array>" * depth + b"</plist>"
-    if kind == 2:
-        # An array that has itself as its element.
-        return b"bplist00" + b"\xa1\x00" + b"\x08" + bytes(6) + b"\x01\x01" + struct.pack(">QQQ", 1, 0, 10)
-    if kind == 3:
-        counts = struct.pack(">QQQ", rng.choice([1 << 62, 1 << 32, 0]), rng.choice([0, 1 << 40]), rng.choice([8, 1 << 50]))
-        return b"bplist00" + random_bytes(rng, 200) + bytes(6) + b"\x08\x08" + counts
-    if kind == 4:
-        return b'<!DOCTYPE plist SYSTEM "file:///etc/passwd"><plist><dict><key>Request</key><string>Pair</string></dict></plist>'
-    return b"bplist00" + b"\xdf\x13" + b"\xff" * 8 + random_bytes(rng, 100)
+    return rng.choice(PLIST_BOMBS)(rng)
 
 
 def wrong_length(rng):
@@ -260,8 +295,9 @@ def wrong_length(rng):
 def escaping_path(rng):
     """Return a path that leads out of a folder."""
     return rng.choice([
-        f"../{CANARY}", f"../../../../../../../../tmp/{CANARY}", f"/tmp/{CANARY}", f"a/../../{CANARY}", f"..\\..\\{CANARY}",
-        f"{'../' * 200}tmp/{CANARY}", f"./../{CANARY}\0.plist", f"%2e%2e/{CANARY}", "..", "/", "", "\0", f"~/{CANARY}",
+        f"../{CANARY}", f"../../../../../../../../tmp/{CANARY}", f"/tmp/{CANARY}", f"a/../../{CANARY}",
+        f"..\\..\\{CANARY}", f"{'../' * 200}tmp/{CANARY}", f"./../{CANARY}\0.plist", f"%2e%2e/{CANARY}", "..", "/", "",
+        "\0", f"~/{CANARY}",
         "a" * 5_000, f"//tmp//{CANARY}", "/etc/passwd", "../hardware.uid", "../pairings.plist",
     ])
 
@@ -307,7 +343,7 @@ def multiplexer_lengths(rng, server):
 def multiplexer_bomb(rng, server):
     """Send a request that expands, nests or contradicts itself."""
     connection, body = Connection(server), plist_bomb(rng)
-    connection.send(struct.pack("<IIII", 16 + len(body), 1, 8, 1) + body)
+    connection.send(struct.pack("<IIII", 16 + len(body), MULTIPLEXER_VERSION, PLIST_MESSAGE, 1) + body)
     connection.expect_end()
 
 
@@ -316,7 +352,8 @@ def multiplexer_order(rng, server):
     connection = Connection(server)
     for _ in range(rng.randint(1, 8)):
         kind = rng.choice([
-            "Listen", "ListListeners", "ReadPairRecord", "SavePairRecord", "DeletePairRecord", "Connect", "ReadBUID", "?"])
+            "Listen", "ListListeners", "ReadPairRecord", "SavePairRecord", "DeletePairRecord", "Connect", "ReadBUID",
+            "?"])
         message = {"MessageType": kind, "k": random_value(rng)}
         if kind == "SavePairRecord":
             # A record that is too long, or for a device that does not exist.
@@ -327,7 +364,9 @@ def multiplexer_order(rng, server):
         elif kind in ("ReadPairRecord", "DeletePairRecord"):
             message["PairRecordID"] = random_value(rng)
         elif kind == "Connect":
-            message |= {"DeviceID": rng.choice([0, 99, -1, 2**63, "1", 1]), "PortNumber": rng.choice([0, 1, 65_535, 12_736, "x"])}
+            message |= {
+                "DeviceID": rng.choice([0, 99, -1, 2**63, "1", 1]),
+                "PortNumber": rng.choice([0, 1, 65_535, 12_736, "x"])}
         answer = connection.multiplexer(message)
         if kind in ("SavePairRecord", "DeletePairRecord"):
             require(answer.get("Number") != 0, f"{kind} of a foreign record succeeded")
@@ -359,7 +398,8 @@ def lockdown_order(rng, server):
         request = rng.choice([
             {"Request": "StartService", "Service": rng.choice(["com.apple.mobilebackup2", escaping_path(rng)])},
             {"Request": "StopSession", "SessionID": random_value(rng)}, {"Request": "Pair", "PairRecord": record},
-            {"Request": "Pair", "PairRecord": random_value(rng)}, {"Request": "StartSession", "HostID": escaping_path(rng)},
+            {"Request": "Pair", "PairRecord": random_value(rng)},
+            {"Request": "StartSession", "HostID": escaping_path(rng)},
             {"Request": "Unpair", "PairRecord": {"HostID": escaping_path(rng)}},
             {"Request": "ValidatePair", "PairRecord": record},
             {"Request": "GetValue", "Domain": random_value(rng), "Key": random_value(rng)},
@@ -424,7 +464,8 @@ def session_order(rng, server):
     connection = Connection(server).session("old-phone")
     for _ in range(rng.randint(1, 6)):
         request = rng.choice([
-            {"Request": "StartSession", "HostID": server.records["old-phone"]["HostID"]}, {"Request": random_value(rng)},
+            {"Request": "StartSession", "HostID": server.records["old-phone"]["HostID"]},
+            {"Request": random_value(rng)},
             {"Request": "StartService", "Service": escaping_path(rng)},
             {"Request": "StartService", "Service": "com.apple.mobilebackup2", "EscrowBag": random_bytes(rng)},
             {"Request": "GetValue", "Domain": random_value(rng), "Key": random_value(rng)},
@@ -437,36 +478,51 @@ def session_order(rng, server):
 
 
 def reused_port(rng, server):
-    """Use a port of a service twice, on another device, with another certificate, or without TLS."""
+    """Use a port of a service twice, on another device, without TLS, or with another certificate."""
     port = start_service(server, "old-phone", rng.choice(["com.apple.afc", "com.apple.mobilebackup2"]))
-    kind = rng.randrange(4)
-    if kind == 0:
-        first = Connection(server).connect("old-phone", port)
-        second = Connection(server)
-        answer = second.multiplexer({"MessageType": "Connect", "DeviceID": 1, "PortNumber": socket.htons(port)})
-        require(answer.get("Number") != 0, "a port accepted two connections")
-        second.expect_end()
-        first.expect_end()
-        return
-    if kind == 1:
-        connection = Connection(server)
-        answer = connection.multiplexer({
-            "MessageType": "Connect", "DeviceID": server.number("new-phone"), "PortNumber": socket.htons(port)})
-        require(answer.get("Number") != 0, "a port of one device was connected on the other")
-        connection.expect_end()
-        return
+    misuse = rng.choice([second_connection, other_device, without_tls, other_certificate])
+    misuse(rng, server, port)
+
+
+def second_connection(rng, server, port):
+    """Connect to a port of a service that is connected."""
     connection = Connection(server).connect("old-phone", port)
-    if kind == 2:
-        connection.send(random_bytes(rng))
+    expect_refused_connection(server, "old-phone", port, "a port accepted two connections")
+    connection.expect_end()
+
+
+def other_device(rng, server, port):
+    """Connect to a port of a service on another device."""
+    expect_refused_connection(server, "new-phone", port, "a port of one device was connected on the other")
+
+
+def expect_refused_connection(server, device, port, problem):
+    """Connect to a port of a device, which the server must refuse."""
+    connection = Connection(server)
+    answer = connection.multiplexer({
+        "MessageType": "Connect", "DeviceID": server.number(device), "PortNumber": socket.htons(port)})
+    require(answer.get("Number") != 0, problem)
+    connection.expect_end()
+
+
+def without_tls(rng, server, port):
+    """Send random bytes in place of the handshake of a service."""
+    connection = Connection(server).connect("old-phone", port)
+    connection.send(random_bytes(rng))
+    connection.expect_end()
+
+
+def other_certificate(rng, server, port):
+    """Show the certificate of another pairing to a service. It must not answer."""
+    connection = Connection(server).connect("old-phone", port)
+    connection.secure(server.contexts["new-phone"])
+    connection.frame({"Command": "Browse"})
+    try:
+        connection.receive(1)
+    except Closed:
+        pass
     else:
-        connection.secure(server.contexts["new-phone"])
-        connection.frame({"Command": "Browse"})
-        try:
-            connection.receive(1)
-        except Closed:
-            pass
-        else:
-            raise Difference("a service answered a foreign certificate")
+        raise Difference("a service answered a foreign certificate")
     connection.expect_end()
 
 
@@ -492,41 +548,64 @@ AFC_DATA, AFC_LIST, AFC_REMOVE, AFC_MAKE_DIRECTORY, AFC_FILE_INFO, AFC_OPEN = 2,
 AFC_READ, AFC_WRITE, AFC_SEEK, AFC_TELL, AFC_CLOSE, AFC_LOCK = 15, 16, 17, 18, 20, 27
 
 
+class FileConduitClient:
+    """A client of AFC.
+
+    A header has 40 bytes: "CFA6LPAA", the length of the packet, the length of the header with its arguments, the number
+    of the packet, and the operation.
+    """
+
+    header_size = 40
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def send_header(self, operation, packet_length, header_length):
+        """Send a header, whose lengths may be wrong."""
+        self.connection.send(b"CFA6LPAA" + struct.pack("<QQQQ", packet_length, header_length, 1, operation))
+
+    def ask(self, operation, arguments=b"", payload=b""):
+        """Send a request. Return the operation and the contents of the answer."""
+        header_length = self.header_size + len(arguments)
+        self.send_header(operation, header_length + len(payload), header_length)
+        self.connection.send(arguments + payload)
+        _, packet_length, _, _, answered_operation = struct.unpack(
+            "<QQQQQ", self.connection.receive(self.header_size))
+        return answered_operation, self.connection.receive(packet_length - self.header_size)
+
+
+def conduit_arguments(rng, operation):
+    """Return the arguments of an AFC operation, with a path out of the folder or a random file number."""
+    name = escaping_path(rng).encode() + b"\0"
+    file_number = rng.randrange(4)
+    arguments_by_operation = {
+        AFC_OPEN: struct.pack("<Q", rng.choice([1, 2, 3, 6, 0, 9])) + name,
+        AFC_READ: struct.pack("<QQ", file_number, 2**64 - 1),
+        AFC_WRITE: struct.pack("<Q", file_number),
+        AFC_SEEK: struct.pack("<QQQ", file_number, rng.randrange(3), 2**64 - 1),
+        AFC_LOCK: struct.pack("<QQ", file_number, rng.choice([5, 6, 12, 99])),
+    }
+    return arguments_by_operation.get(operation, rng.choice([name, random_bytes(rng, 30)]))
+
+
 def apple_file_conduit(rng, server):
     """Send AFC requests with paths out of the shared folder, contradictory lengths, and random file numbers."""
-    connection = service(server, "old-phone", "com.apple.afc")
-
-    def request(operation, head=b"", payload=b"", entire_length=None, this_length=None):
-        this_length = 40 + len(head) if this_length is None else this_length
-        entire_length = 40 + len(head) + len(payload) if entire_length is None else entire_length
-        connection.send(b"CFA6LPAA" + struct.pack("<QQQQ", entire_length, this_length, 1, operation) + head + payload)
-
-    def answer():
-        _, entire_length, _, _, operation = struct.unpack("<QQQQQ", connection.receive(40))
-        return operation, connection.receive(entire_length - 40)
-
+    client = FileConduitClient(service(server, "old-phone", "com.apple.afc"))
     for _ in range(rng.randint(1, 10)):
-        name = escaping_path(rng).encode() + b"\0"
         operation = rng.choice([
             AFC_LIST, AFC_REMOVE, AFC_MAKE_DIRECTORY, AFC_FILE_INFO, AFC_OPEN, AFC_READ, AFC_WRITE, AFC_SEEK, AFC_TELL,
             AFC_CLOSE, AFC_LOCK, AFC_DATA, 99, 2**63])
-        head = {
-            AFC_OPEN: struct.pack("<Q", rng.choice([1, 2, 3, 6, 0, 9])) + name,
-            AFC_READ: struct.pack("<QQ", rng.randrange(4), 2**64 - 1),
-            AFC_WRITE: struct.pack("<Q", rng.randrange(4)),
-            AFC_SEEK: struct.pack("<QQQ", rng.randrange(4), rng.randrange(3), 2**64 - 1),
-            AFC_LOCK: struct.pack("<QQ", rng.randrange(4), rng.choice([5, 6, 12, 99])),
-        }.get(operation, rng.choice([name, random_bytes(rng, 30)]))
-        request(operation, head, random_bytes(rng, 2_000) if operation == AFC_WRITE else b"")
-        answered_operation, content = answer()
+        payload = random_bytes(rng, 2_000) if operation == AFC_WRITE else b""
+        answered_operation, content = client.ask(operation, conduit_arguments(rng, operation), payload)
         if operation == AFC_LIST and answered_operation == AFC_DATA:
             require(b"device.json" not in content and b"passwd" not in content, "AFC shows files of this computer")
         if operation == AFC_READ and answered_operation == AFC_DATA:
             require(b"root:" not in content, "AFC reads files of this computer")
     if rng.random() < 0.7:
-        entire_length, this_length = rng.choice([(2**64 - 1, 40), (40, 2**64 - 1), (39, 39), (17 << 21, 40), (50, 60), (0, 0)])
-        request(AFC_MAKE_DIRECTORY, b"", b"", entire_length, this_length)
-    connection.expect_end()
+        packet_length, header_length = rng.choice([
+            (2**64 - 1, 40), (40, 2**64 - 1), (39, 39), (17 << 21, 40), (50, 60), (0, 0)])
+        client.send_header(AFC_MAKE_DIRECTORY, packet_length, header_length)
+    client.connection.expect_end()
 
 
 # mobilebackup2
@@ -555,14 +634,23 @@ class BackupClient:
     def status(self, code=0, content=None):
         self.send(["DLMessageStatusResponse", code % 2**64 if self.rng.random() < 0.3 else code, "text", content or {}])
 
+    @staticmethod
+    def part(code, content=b""):
+        """Return a part of a file: the length of the code and the contents, the code, and the contents."""
+        return struct.pack(">I", 1 + len(content)) + code + content
+
+    def send_name(self, name):
+        """Begin a file: the length of its name, and the name. Its parts follow."""
+        self.connection.send(struct.pack(">I", len(name)) + name)
+
     def file(self, name, content, end=b"\0\0\0\0"):
         """Send one file in place of the one that the device requested. Without contents, report it as missing."""
-        data = struct.pack(">I", len(name)) + name
+        self.send_name(name)
         if content is None:
-            data += struct.pack(">I", 8) + b"\x06missing"
+            parts = self.part(FILE_MISSING, b"missing")
         else:
-            data += struct.pack(">I", 1 + len(content)) + b"\x0c" + content + b"\0\0\0\x01\0"
-        self.connection.send(data + end)
+            parts = self.part(FILE_DATA, content) + self.part(FILE_END)
+        self.connection.send(parts + end)
 
     def error_code(self, message):
         """Return the error code of a response, or None for another message."""
@@ -581,7 +669,7 @@ class BackupClient:
             require(b".." not in self.connection.receive(length), "the device names a path out of the folder")
             while True:
                 [length] = struct.unpack(">I", self.connection.receive(4))
-                if self.connection.receive(length)[0] != 0x0C:
+                if self.connection.receive(length)[:1] != FILE_DATA:
                     break
 
 
@@ -596,7 +684,8 @@ def backup_identifiers(rng, server):
     for _ in range(rng.randint(1, 3)):
         key = rng.choice(["SourceIdentifier", "TargetIdentifier"])
         # An empty or very long identifier is as wrong as a path.
-        client.request(rng.choice(["Restore", "Info", "List", "Unback", "Extract", "Backup"]), **{key: escaping_path(rng)})
+        command = rng.choice(["Restore", "Info", "List", "Unback", "Extract", "Backup"])
+        client.request(command, **{key: escaping_path(rng)})
         require(client.error_code(client.connection.answer()) == 1, "an identifier that is a path was accepted")
     client.connection.expect_end()
 
@@ -639,38 +728,46 @@ def restore_files(rng, server):
     udid = server.udid("old-phone")
     options = {"Password": MALICIOUS_PASSWORD} if rng.random() < 0.5 else {}
     client.request(rng.choice(["Restore", "Info", "Unback"]), SourceIdentifier=udid, Options=options)
-    status = plistlib.dumps({
-        "SnapshotState": "finished", "IsFullBackup": True, "Version": "3.3", "UUID": "A", "BackupState": "new"})
     for _ in range(rng.randint(0, 2)):
         message = client.connection.answer()
         if message[0] != "DLMessageDownloadFiles":
             break
         requested = message[1][0]
         require(".." not in requested and requested.startswith(udid), f"the device requests {requested}")
-        content = status if requested.endswith("Status.plist") else rng.choice([random_bytes(rng), plist_bomb(rng), b"", None])
+        is_status = requested.endswith("Status.plist")
+        content = VALID_STATUS if is_status else rng.choice([random_bytes(rng), plist_bomb(rng), b"", None])
         client.file(requested.encode(), content)
         client.status(rng.choice([0, 0, -13, -6]))
-    name = f"{udid}/Manifest.db".encode()
-    wrong = rng.randrange(7)
-    if wrong == 0:
+    send_wrong_file(rng, client, f"{udid}/Manifest.db".encode())
+    client.connection.expect_end()
+
+
+VALID_STATUS = plistlib.dumps({
+    "SnapshotState": "finished", "IsFullBackup": True, "Version": "3.3", "UUID": "A", "BackupState": "new"})
+
+
+def send_wrong_file(rng, client, name):
+    """Send a file with a wrong name, length, code or end, data without an end, or another message."""
+    kind = rng.choice(["name", "name length", "data length", "code", "endless", "end", "message"])
+    if kind == "name":
         client.file(escaping_path(rng).encode(), random_bytes(rng))
-    elif wrong == 1:
+    elif kind == "name length":
         client.connection.send(struct.pack(">I", wrong_length(rng)) + random_bytes(rng, 100))
-    elif wrong == 2:
-        client.connection.send(
-            struct.pack(">I", len(name)) + name + struct.pack(">I", wrong_length(rng)) + b"\x0c" + random_bytes(rng))
-    elif wrong == 3:
-        client.connection.send(struct.pack(">I", len(name)) + name + struct.pack(">I", 2) + bytes([rng.randrange(256), 0]))
-    elif wrong == 4:
-        # Data without an end, to the limit or for a while.
-        client.connection.send(struct.pack(">I", len(name)) + name)
+    elif kind == "data length":
+        client.send_name(name)
+        client.connection.send(struct.pack(">I", wrong_length(rng)) + FILE_DATA + random_bytes(rng))
+    elif kind == "code":
+        client.send_name(name)
+        client.connection.send(client.part(bytes([rng.randrange(256)]), b"\0"))
+    elif kind == "endless":
+        # To the limit, or for a while.
+        client.send_name(name)
         for _ in range(rng.randint(1, 40)):
-            client.connection.send(struct.pack(">I", 32_769) + b"\x0c" + bytes(32_768))
-    elif wrong == 5:
+            client.connection.send(client.part(FILE_DATA, bytes(32_768)))
+    elif kind == "end":
         client.file(name, random_bytes(rng), end=b"\0\0\0\x05other")
     else:
         client.send(["DLMessageStatusResponse", random_value(rng), random_value(rng), random_value(rng)])
-    client.connection.expect_end()
 
 
 def backup_answers(rng, server):
@@ -678,7 +775,7 @@ def backup_answers(rng, server):
     client = backup_client(rng, server).greet()
     client.request("Backup")
     udid = server.udid("old-phone")
-    for step in range(rng.randint(0, 10)):
+    for _ in range(rng.randint(0, 10)):
         message = client.connection.answer()
         name = message[0]
         if name == "DLMessageProcessMessage":
@@ -691,15 +788,17 @@ def backup_answers(rng, server):
         else:
             if name == "DLMessageUploadFiles":
                 client.skip_files()
-            require(".." not in json.dumps(message, default=str), f"the device names a path out of the folder: {message}")
+            require(
+                ".." not in json.dumps(message, default=str),
+                f"the device names a path out of the folder: {message}")
             client.status(0)
-    kind = rng.randrange(4)
-    if kind == 0:
-        client.send([
-            "DLMessageStatusResponse", rng.choice([-1, -15, "x", 2**64 - 13, 1.5]), random_value(rng), random_value(rng)])
-    elif kind == 1:
+    wrong_answer = rng.choice(["status", "value", "bytes", "none"])
+    if wrong_answer == "status":
+        code = rng.choice([-1, -15, "x", 2**64 - 13, 1.5])
+        client.send(["DLMessageStatusResponse", code, random_value(rng), random_value(rng)])
+    elif wrong_answer == "value":
         client.send(random_value(rng))
-    elif kind == 2:
+    elif wrong_answer == "bytes":
         client.connection.send(random_bytes(rng))
     client.connection.expect_end()
 
@@ -729,8 +828,9 @@ def reset(rng, server):
 SESSIONS = {
     multiplexer_garbage: 8, multiplexer_lengths: 8, multiplexer_bomb: 6, multiplexer_order: 10, lockdown_garbage: 8,
     lockdown_bomb: 6, lockdown_order: 12, garbage_before_tls: 6, garbage_after_tls: 6, half_closed_tls: 5,
-    foreign_certificate: 6, silent_handshake: 0.1, session_order: 8, reused_port: 6, small_service: 8, apple_file_conduit: 10,
-    backup_identifiers: 8, backup_order: 8, backup_refused: 8, restore_files: 12, backup_answers: 10, silence: 4, reset: 4,
+    foreign_certificate: 6, silent_handshake: 0.1, session_order: 8, reused_port: 6, small_service: 8,
+    apple_file_conduit: 10, backup_identifiers: 8, backup_order: 8, backup_refused: 8, restore_files: 12,
+    backup_answers: 10, silence: 4, reset: 4,
 }
 
 
@@ -742,10 +842,13 @@ class Usage:
 
     def sample(self):
         fields = dict(line.split(":", 1) for line in (self.folder / "status").read_text().splitlines())
-        kilobytes = {name: int(fields[name].split()[0]) << 10 for name in ("VmRSS", "VmHWM")}
+        byte_counts = {name: int(fields[name].split()[0]) << 10 for name in ("VmRSS", "VmHWM")}
         return {
-            "memory": kilobytes["VmRSS"], "peak": kilobytes["VmHWM"], "descriptors": len(list((self.folder / "fd").iterdir())),
-            "threads": int(fields["Threads"])}
+            "memory": byte_counts["VmRSS"],
+            "peak": byte_counts["VmHWM"],
+            "descriptors": len(list((self.folder / "fd").iterdir())),
+            "threads": int(fields["Threads"]),
+        }
 
 
 def run_sessions(server, count, seed, workers):
@@ -861,6 +964,25 @@ def check_usage(usage, before):
     return after
 
 
+class FilesBefore:
+    """The files of the devices and of the test before the sessions, to compare with those after them."""
+
+    def __init__(self, paired):
+        self.paired, self.digests, self.paths = paired, digests(paired.devices.home), paired.paths()
+        require(
+            set(DEVICE_FILES) <= {pathlib.Path(name).name for name in self.digests},
+            "the devices have no pairings and password")
+
+    def check(self):
+        """Check that no file of the devices changed, and that there is no new file outside of them."""
+        digests_after = digests(self.paired.devices.home)
+        changed = sorted(name for name, digest in digests_after.items() if self.digests.get(name) != digest)
+        missing = sorted(set(self.digests) - set(digests_after))
+        require(not changed and not missing, f"files of the devices changed: {changed}, missing: {missing}")
+        new_paths, found_canaries = sorted(self.paired.paths() - self.paths), canaries(self.paired.folder)
+        require(not new_paths and not found_canaries, f"files outside of the devices: {new_paths} {found_canaries}")
+
+
 def check(devices, arguments):
     """Run the sessions, and check the server, its devices and its log after them."""
     paired = PairedDevices(devices)
@@ -869,25 +991,17 @@ def check(devices, arguments):
     run_sessions(server, min(60, arguments.count), f"warm-up {arguments.seed}", arguments.workers)
     paired.close_silent_connections()
     time.sleep(1)
-    before, digests_before, paths_before = usage.sample(), digests(devices.home), paired.paths()
-    require(
-        set(DEVICE_FILES) <= {pathlib.Path(name).name for name in digests_before},
-        "the devices have no pairings and password")
+    before, files_before = usage.sample(), FilesBefore(paired)
     started = time.monotonic()
     counts = run_sessions(server, arguments.count, arguments.seed, arguments.workers)
     seconds = time.monotonic() - started
-    if arguments.count >= 5_000:
+    if arguments.count >= MIN_COUNT_FOR_IDLE_CHECK:
         for begin, connection in server.silent:
             connection.expect_end(max(1, begin + IDLE_SECONDS + 10 - time.monotonic()), closes=False)
     paired.close_silent_connections()
     require(devices.server.poll() is None, "the server ended")
     after = check_usage(usage, before)
-    digests_after = digests(devices.home)
-    changed = sorted(name for name, digest in digests_after.items() if digests_before.get(name) != digest)
-    missing = sorted(set(digests_before) - set(digests_after))
-    require(not changed and not missing, f"files of the devices changed: {changed}, missing: {missing}")
-    new = paired.paths() - paths_before
-    require(not new and not canaries(paired.folder), f"files outside of the devices: {sorted(new)} {canaries(paired.folder)}")
+    files_before.check()
     paired.check_backup()
     devices.stop()
     line_count = paired.check_log()
@@ -915,7 +1029,8 @@ def main():
         try:
             check(devices, arguments)
         except (Difference, subprocess.TimeoutExpired) as difference:
-            print(f"FAIL  {difference}\n{(devices.folder / 'server.log').read_text(errors='replace')[-3000:]}", file=sys.stderr)
+            log = (devices.folder / "server.log").read_text(errors="replace")
+            print(f"FAIL  {difference}\n{log[-3000:]}", file=sys.stderr)
             if devices.server:
                 devices.server.kill()
             sys.exit(1)

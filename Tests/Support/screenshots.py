@@ -53,6 +53,8 @@ MONOSPACED = "JetBrains Mono"
 # The font of the images, and other fonts in which the layout must not break, because it does not measure text.
 IMAGE_FONT, OTHER_FONTS = "Inter", ("DejaVu Sans", "Liberation Sans", "Noto Sans")
 MAX_PRINT_SECONDS = 30
+# The text color of the light scheme, which paper also has.
+PAPER_TEXT_COLOR = "rgb(28, 35, 48)"
 
 
 class Workspace:
@@ -150,25 +152,28 @@ def check_layouts(browser, path, checks):
     """Check a page in each width and color scheme, and on paper."""
     for width in (320, PHONE, 768, LAPTOP):
         for is_dark in (False, True):
-            with browser.showing(path, width=width, is_dark=is_dark, opens_details=True) as page:
-                description = f"{path.name} at {width} px, {'dark' if is_dark else 'light'}"
-                found = page.evaluate(PAGE_CHECKS)
-                checks.check(
-                    found["scrollWidth"] <= width,
-                    f"{description}: scrolls horizontally, {found['scrollWidth']} px wide")
-                checks.check(not found["outside"], f"{description}: text outside the window: {found['outside']}")
-                checks.check(not found["lowContrast"], f"{description}: contrast below AA: {found['lowContrast']}")
-                checks.check(not found["misplaced"], f"{description}: text outside its box: {found['misplaced']}")
-                checks.check(
-                    found["unknownElements"] + found["unknownAttributes"] == [],
-                    f"{description}: {found['unknownElements'] + found['unknownAttributes']}")
-                checks.check(found["texts"] > 20, f"{description}: {found['texts']} texts were checked")
+            check_screen(browser, path, width, is_dark, checks)
     for is_dark in (False, True):
         with browser.showing(path, media="print", is_dark=is_dark) as page:
-            found = page.evaluate(PAGE_CHECKS)
-            checks.check(not found["lowContrast"], f"{path.name} on paper: contrast below AA: {found['lowContrast']}")
+            low_contrast = page.evaluate(PAGE_CHECKS)["lowContrast"]
+            checks.check(not low_contrast, f"{path.name} on paper: contrast below AA: {low_contrast}")
             text_color = page.evaluate("getComputedStyle(document.documentElement).color")
-            checks.check(text_color == "rgb(28, 35, 48)", f"{path.name} on paper has the text color {text_color}")
+            checks.check(text_color == PAPER_TEXT_COLOR, f"{path.name} on paper has the text color {text_color}")
+
+
+def check_screen(browser, path, width, is_dark, checks):
+    """Check a page in one width and color scheme."""
+    with browser.showing(path, width=width, is_dark=is_dark, opens_details=True) as page:
+        description = f"{path.name} at {width} px, {'dark' if is_dark else 'light'}"
+        result = page.evaluate(PAGE_CHECKS)
+        checks.check(
+            result["scrollWidth"] <= width, f"{description}: scrolls horizontally, {result['scrollWidth']} px wide")
+        checks.check(not result["outside"], f"{description}: text outside the window: {result['outside']}")
+        checks.check(not result["lowContrast"], f"{description}: contrast below AA: {result['lowContrast']}")
+        checks.check(not result["misplaced"], f"{description}: text outside its box: {result['misplaced']}")
+        unknown_markup = result["unknownElements"] + result["unknownAttributes"]
+        checks.check(not unknown_markup, f"{description}: {unknown_markup}")
+        checks.check(result["texts"] > 20, f"{description}: {result['texts']} texts were checked")
 
 
 def check_accessibility(browser, path, checks):
@@ -308,8 +313,8 @@ def publish(folder, out, checks):
         print(f"{target.name:26} {size:>9,} bytes")
 
 
-def check_large(browser, workspace, count, checks):
-    """Check the size and the speed of a report on a very large keychain."""
+def write_large_description(path, count):
+    """Write the description of a device with this many items."""
     items = [
         {
             "kind": "generic-password",
@@ -326,35 +331,43 @@ def check_large(browser, workspace, count, checks):
     fixture = {"format": "device-fixture/1", "seed": 1, "created": "2026-11-20T17:58:00Z",
                "device": {"name": "large", "product_type": "iPhone15,2", "product_version": "18.1"},
                "apps": [], "items": items}
-    (workspace.folder / "large.json").write_text(json.dumps(fixture), encoding="utf-8")
+    path.write_text(json.dumps(fixture), encoding="utf-8")
+
+
+def seconds_for(action):
+    """Return the seconds that a function takes."""
+    start = time.monotonic()
+    action()
+    return time.monotonic() - start
+
+
+def check_large(browser, workspace, count, checks):
+    """Check the size and the speed of a report on a very large keychain."""
+    write_large_description(workspace.folder / "large.json", count)
     workspace.run("device", "create", "large", "--from", "./large.json")
     workspace.run("backup", "large", "-o", "large.backup", "--password-file", "password", "--rounds", "1")
     path = workspace.plan("large.backup", "new-phone", "large.html")
     size = path.stat().st_size
     checks.check(size < MAX_PAGE_BYTES, f"the page of {count:,} items has {size:,} bytes")
     with browser.showing(path, media="print") as page:
-        start = time.monotonic()
-        page.pdf(path=workspace.folder / "large.pdf", format="A4", print_background=True)
-        printed = time.monotonic() - start
-    checks.check(printed < MAX_PRINT_SECONDS, f"{count:,} items take {printed:.1f} s to print")
+        pdf = workspace.folder / "large.pdf"
+        print_seconds = seconds_for(lambda: page.pdf(path=pdf, format="A4", print_background=True))
+    checks.check(print_seconds < MAX_PRINT_SECONDS, f"{count:,} items take {print_seconds:.1f} s to print")
     with browser.showing(path) as page:
-        start = time.monotonic()
-        page.reload()
-        loaded = time.monotonic() - start
-        start = time.monotonic()
-        page.query_selector(".items summary").click()
-        page.evaluate("document.documentElement.offsetHeight")
-        expanded = time.monotonic() - start
-        start = time.monotonic()
-        page.query_selector("[for=show-s]").click()
-        page.evaluate("document.documentElement.offsetHeight")
-        filtered = time.monotonic() - start
+        def click(selector):
+            page.query_selector(selector).click()
+            # Reading a size makes the browser lay out the page.
+            page.evaluate("document.documentElement.offsetHeight")
+
+        load_seconds = seconds_for(page.reload)
+        open_seconds = seconds_for(lambda: click(".items summary"))
+        filter_seconds = seconds_for(lambda: click("[for=show-s]"))
         rows = page.evaluate("[...document.querySelectorAll('.rows tbody tr')].slice(0, 30)"
                              ".map(r => [r.className, getComputedStyle(r).display])")
     checks.check(
         all((display == "none") == ("s" not in classes.split()) for classes, display in rows), f"rows shown: {rows}")
-    print(f"{count:,} items: {size:,} bytes, loaded in {loaded:.2f} s, table open in {expanded:.2f} s, "
-          f"filtered in {filtered:.2f} s, printed in {printed:.1f} s")
+    print(f"{count:,} items: {size:,} bytes, loaded in {load_seconds:.2f} s, table open in {open_seconds:.2f} s, "
+          f"filtered in {filter_seconds:.2f} s, printed in {print_seconds:.1f} s")
     return path
 
 
@@ -383,22 +396,7 @@ class Reports:
         self.difference = workspace.page("difference.html", "diff", "monday.backup", "family.backup", *password_options)
         self.comparison = workspace.page("comparison.html", "plan", "old-phone", "--to", "new-phone", "--compare")
         self.outlook = workspace.page("futures.html", "plan", "family.backup", *password_options)
-        # Reports with malicious names, by their titles.
-        self.malicious = {
-            "What moves to a new iPhone: hostile.backup": workspace.page(
-                "hostile-futures.html", "plan", "hostile.backup", *password_options
-            ),
-            "Four ways to restore hostile.backup": workspace.page(
-                "hostile-comparison.html", "plan", "hostile.backup", "--to", "new-phone", "--compare", *password_options
-            ),
-            "Moving hostile.backup to new-phone": workspace.plan("hostile.backup", "new-phone", "hostile.html"),
-            "What is in hostile.backup": workspace.page(
-                "hostile-inspection.html", "inspect", "hostile.backup", *password_options
-            ),
-            "From family.backup to hostile.backup": workspace.page(
-                "hostile-difference.html", "diff", "family.backup", "hostile.backup", *password_options
-            ),
-        }
+        self.malicious = malicious_reports(workspace, password_options)
         # Outlooks of backups whose device is unknown.
         self.foreign_outlooks = [
             workspace.page("phone.html", "plan", "phone/", *password_options),
@@ -440,6 +438,21 @@ class Reports:
             *(with_digits(self.plan, digits) for digits in range(1, 6))]
 
 
+def malicious_reports(workspace, password_options):
+    """Return the reports on items with malicious names, by their titles."""
+    return {
+        "What moves to a new iPhone: hostile.backup": workspace.page(
+            "hostile-futures.html", "plan", "hostile.backup", *password_options),
+        "Four ways to restore hostile.backup": workspace.page(
+            "hostile-comparison.html", "plan", "hostile.backup", "--to", "new-phone", "--compare", *password_options),
+        "Moving hostile.backup to new-phone": workspace.plan("hostile.backup", "new-phone", "hostile.html"),
+        "What is in hostile.backup": workspace.page(
+            "hostile-inspection.html", "inspect", "hostile.backup", *password_options),
+        "From family.backup to hostile.backup": workspace.page(
+            "hostile-difference.html", "diff", "family.backup", "hostile.backup", *password_options),
+    }
+
+
 def make_backups(workspace, password_options):
     """Create the devices, and their backups before and after changes, with and without a password."""
     workspace.run("device", "create", "old-phone", "--from", "old-phone", "--passcode-file", "old.pin")
@@ -459,6 +472,19 @@ def make_backups(workspace, password_options):
     workspace.run("device", "delete", "stranger", "--confirm", "stranger")
 
 
+def check_reports(browser, reports, checks):
+    """Check all reports of a workspace."""
+    for path in (reports.outlook, *reports.foreign_outlooks):
+        check_paper(browser, path, checks)
+    for path in reports.all:
+        check_accessibility(browser, path, checks)
+        check_layouts(browser, path, checks)
+        check_filters(browser, path, checks)
+        check_views(browser, path, checks)
+    for title, path in reports.malicious.items():
+        check_malicious_names(browser, path, title, checks)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Check the HTML reports in Chromium, and take their images.")
     parser.add_argument("--keyhaul", required=True, type=pathlib.Path)
@@ -475,15 +501,7 @@ def main():
         browser = Browser(chromium, checks)
         workspace = Workspace(arguments.keyhaul.resolve(), folder)
         reports = Reports(workspace)
-        for path in (reports.outlook, *reports.foreign_outlooks):
-            check_paper(browser, path, checks)
-        for path in reports.all:
-            check_accessibility(browser, path, checks)
-            check_layouts(browser, path, checks)
-            check_filters(browser, path, checks)
-            check_views(browser, path, checks)
-        for title, path in reports.malicious.items():
-            check_malicious_names(browser, path, title, checks)
+        check_reports(browser, reports, checks)
         diagrams = reports.diagrams
         if arguments.items:
             diagrams.append(check_large(browser, workspace, arguments.items, checks))

@@ -17,8 +17,8 @@ import sys
 PAGES = {
     "Sources/Library/KeyhaulKit/KeyhaulKit.docc": [
         "docs/Install.md", "docs/Tutorials/SaveYourCodes.md", "docs/Tutorials/GettingStarted.md",
-        "docs/Tutorials/ReadABackup.md", "docs/Rules.md", "docs/Format.md", "docs/Threats.md", "docs/SECURITY.md", "docs/Scripting.md", "docs/Fleet.md",
-        "docs/Performance.md", "docs/Reports.md", "docs/Troubleshooting.md"],
+        "docs/Tutorials/ReadABackup.md", "docs/Rules.md", "docs/Format.md", "docs/Threats.md", "docs/SECURITY.md",
+        "docs/Scripting.md", "docs/Fleet.md", "docs/Performance.md", "docs/Reports.md", "docs/Troubleshooting.md"],
     "Sources/Apple/KeychainServices/KeychainServices.docc": [
         "docs/Tutorials/TestYourAppsMigration.md", "docs/Tutorials/1-password-manager.md",
         "docs/Tutorials/2-duplicates.md", "docs/Tutorials/3-keychain-wrapper.md", "docs/Tutorials/4-on-off-game.md",
@@ -35,11 +35,12 @@ class BrokenLink(Exception):
 
 
 def heading_anchor(anchor, text):
-    """Return the DocC name of the heading with a GitHub anchor: its words, with hyphens between them."""
+    """Return the DocC name of the heading with a GitHub anchor. DocC keeps capital letters, and GitHub does not."""
     for heading in re.findall(r"^#{2,}\s+(.*)$", text, re.M):
-        words = re.sub(r"[`*_]", "", heading)
-        if re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-") == anchor:
-            return re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        words = re.sub(r"[^\w\- ]", "", re.sub(r"[`*_]", "", heading))
+        name = words.replace(" ", "-")
+        if name.lower() == anchor:
+            return name
     raise BrokenLink(f"there is no heading #{anchor}")
 
 

@@ -82,16 +82,31 @@ def exported_modules(module, texts_by_module, seen=()):
     return found
 
 
-def main():
-    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]).resolve()
-    dump = json.loads(
-        subprocess.run(["swift", "package", "dump-package"], cwd=folder, check=True, stdout=subprocess.PIPE).stdout
-    )
+def measured_targets(folder):
+    """Return the folders of the targets that count, by name."""
+    command = ["swift", "package", "dump-package"]
+    manifest = json.loads(subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE).stdout)
     targets = {}
-    for target in dump["targets"]:
+    for target in manifest["targets"]:
         path = folder / (target.get("path") or "Sources/" + target["name"])
         if target["type"] != "test" and "Tests" not in path.parts and "docs" not in path.parts:
             targets[target["name"]] = path
+    return targets
+
+
+def public_declaration_count(targets):
+    """Return the number of public declarations that `import KeyhaulKit` makes visible."""
+    texts_by_module = {
+        name: [file.read_text(encoding="utf-8") for file in sorted(path.rglob("*.swift"))]
+        for name, path in targets.items()
+    }
+    visible_modules = exported_modules("KeyhaulKit", texts_by_module)
+    return sum(len(PUBLIC.findall(text)) for name in visible_modules for text in texts_by_module[name])
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]).resolve()
+    targets = measured_targets(folder)
     files = sorted({file for path in targets.values() for file in path.rglob("*.swift") if ".docc" not in str(file)})
     texts = [file.read_text(encoding="utf-8") for file in files]
     lines = [text.count("\n") for text in texts]
@@ -102,20 +117,12 @@ def main():
     print(f"mean and median of a file   {round(statistics.mean(lines)):>6} {round(statistics.median(lines)):>6}")
     print(f"imports of own modules      {len(imports):>6}")
     print(f"`package` declarations      {sum(len(PACKAGE.findall(text)) for text in texts):>6}")
-    texts_by_module = {
-        name: [file.read_text(encoding="utf-8") for file in sorted(path.rglob("*.swift"))]
-        for name, path in targets.items()
-    }
-    visible_modules = exported_modules("KeyhaulKit", texts_by_module)
     print(f"types that describe an item {sum(map(types_about_items, texts)):>6}")
     type_names = [name for text in texts for name in TYPE.findall(text)]
     print(f"boxes around keys           {sum(name in KEY_WRAPPER_TYPES for name in type_names):>6}")
     print(f"`do throws` blocks          {sum(text.count('do throws') for text in texts):>6}")
     print(f"switches over the source    {sum(map(switches_over_source, texts)):>6}")
-    print(
-        "public declarations         "
-        f"{sum(len(PUBLIC.findall(text)) for name in visible_modules for text in texts_by_module[name]):>6}"
-    )
+    print(f"public declarations         {public_declaration_count(targets):>6}")
 
 
 if __name__ == "__main__":
