@@ -101,7 +101,7 @@ struct CaseReportTests {
     func comparison(_ count: Int, changed: Int = 0) -> EvidenceComparison {
       EvidenceComparison(count: count, byteCount: 1, changedPaths: [], changedCount: changed, gap: nil)
     }
-    #expect(comparison(1).entries == "1 entry" && comparison(12).entries == "12 files and folders")
+    #expect(comparison(1).countText == "1 entry" && comparison(12).countText == "12 files and folders")
     #expect(comparison(1).sentence == "The only entry did not change during the examination.")
     #expect(comparison(12).sentence == "None of 12 files and folders changed during the examination.")
     #expect(comparison(12, changed: 1).sentence.hasPrefix("1 entry changed, appeared or disappeared"))
