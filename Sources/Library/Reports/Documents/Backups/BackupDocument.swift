@@ -47,3 +47,49 @@ package struct BackupDocument {
       ] + (decision.detail.map { [("detail", .string($0))] } ?? []))
   }
 }
+
+/// The result of `seal`, or of its dry run (`seal-result/1`).
+package struct SealDocument {
+  package let json: JSONValue
+
+  /// Creates the document of a seal.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup.
+  ///   - name: The path of the backup, as the user typed it.
+  ///   - fileCount: The number of files that the seal covers; `nil` if there is no seal yet.
+  ///   - isWritten: Whether this call wrote the seal.
+  ///   - isDryRun: Whether the user asked for a dry run.
+  package init(of archive: BackupArchive, named name: String, fileCount: Int?, isWritten: Bool, isDryRun: Bool) {
+    json = [
+      "format": "seal-result/1", "archive": .string(name), "digest": .string(archive.digest),
+      "keyed": .boolean(archive.usesKeyedSeal), "files": fileCount.map { .count($0) } ?? .null,
+      "written": .boolean(isWritten), "dry_run": .boolean(isDryRun),
+    ]
+  }
+}
+
+/// The result of `rekey`, or of its dry run (`rekey-result/1`).
+package struct RekeyDocument {
+  package let json: JSONValue
+
+  /// Creates the document of a change of the password or of the iterations.
+  ///
+  /// - Parameters:
+  ///   - archive: The path of the backup, as the user typed it.
+  ///   - keybag: The keybag after the change.
+  ///   - isEncrypted: Whether the backup has a password after the change.
+  ///   - isWritten: Whether this call changed the backup.
+  ///   - isDryRun: Whether the user asked for a dry run.
+  ///   - isKeyProven: Whether an item confirms the device key that was used; `nil` if none was used.
+  package init(
+    of archive: String, _ keybag: Keybag, isEncrypted: Bool, isWritten: Bool, isDryRun: Bool, isKeyProven: Bool? = nil
+  ) {
+    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self)
+    json = [
+      "format": "rekey-result/1", "archive": .string(archive), "encrypted": .boolean(isEncrypted),
+      "rounds": .array(rounds.map { .integer(Int64($0)) }), "written": .boolean(isWritten),
+      "dry_run": .boolean(isDryRun), "device_key_proven": isKeyProven.map { .boolean($0) } ?? .null,
+    ]
+  }
+}
