@@ -110,17 +110,18 @@ class Case:
             "keychain": options.has_keychain,
             "missing": self.missing_file_count,
             "without_digest": len(files_without_digest),
-            "files": [
-                {
-                    "domain": file.domain,
-                    "path": file.path,
-                    "base64": base64.b64encode(file.content).decode("ascii"),
-                    "stored": file.is_stored,
-                }
-                for file in files
-            ],
+            "files": [self._expected_file(file) for file in files],
             "items": expected_items if options.has_keychain else [],
             "codes": {command: self._expected_exit_code(command) for command in COMMANDS},
+        }
+
+    @staticmethod
+    def _expected_file(file):
+        return {
+            "domain": file.domain,
+            "path": file.path,
+            "base64": base64.b64encode(file.content).decode("ascii"),
+            "stored": file.is_stored,
         }
 
     def _expected_exit_code(self, command):

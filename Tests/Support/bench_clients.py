@@ -181,6 +181,12 @@ def main():
         Figures.note(
             f"{name}: {seconds_text(measurement.seconds)} s, CPU time of the server "
             f"{seconds_text(measurement.processor)} s, {measurement.megabytes:.0f} MB")
+    add_figures(figures, title, measurements)
+    return figures.finish()
+
+
+def add_figures(figures, title, measurements):
+    """Add the figures of the program, beside those of the copies."""
     keyhaul = measurements["keyhaul"]
     seconds = statistics.median(keyhaul.seconds)
     # The copies do not depend on the program, so those of both are used.
@@ -196,7 +202,6 @@ def main():
         f"{title}: CPU time of the server", statistics.median(keyhaul.processor), MAX_PROCESSOR_SECONDS, "s",
         f"both sides of the copy: {copy_processor:.2f} s")
     figures.at_most(f"{title}: peak memory of the server", keyhaul.megabytes, MAX_MEGABYTES, "MB")
-    return figures.finish()
 
 
 if __name__ == "__main__":

@@ -382,15 +382,20 @@ def check_decrypted_copy(checker, fault, path, password):
     )
     records = file_records(checker, target / "Manifest.db", result.code, name)
     if checker.check(isinstance(result.json, dict), f"{name}: prints no JSON document"):
-        listed = {entry["file_id"] for entry in result.json["differing"]}
-        for file, content in differing:
-            checker.check_equal(result.code, PARTIAL, f"{name}: {file.path} differs")
-            checker.check(file.identifier in listed, f"{name}: {file.path} differs, and is not listed")
-            # As in the original, the digest in the manifest shows that the file was changed.
-            record = mbfile.FileRecord.parse(records.get((file.domain, file.path)) or b"")
-            checker.check(
-                record.digest is not None and record.digest != hashlib.sha1(content).digest(),
-                f"{name}: {file.path} differs, and its digest does not show it")
+        check_differing_files(checker, name, result, differing, records)
+
+
+def check_differing_files(checker, name, result, differing, records):
+    """Check that the result and the manifest of a copy show each file that differs from the original."""
+    listed_identifiers = {entry["file_id"] for entry in result.json["differing"]}
+    for file, content in differing:
+        checker.check_equal(result.code, PARTIAL, f"{name}: {file.path} differs")
+        checker.check(file.identifier in listed_identifiers, f"{name}: {file.path} differs, and is not listed")
+        # As in the original, the digest in the manifest shows that the file was changed.
+        record = mbfile.FileRecord.parse(records.get((file.domain, file.path)) or b"")
+        checker.check(
+            record.digest is not None and record.digest != hashlib.sha1(content).digest(),
+            f"{name}: {file.path} differs, and its digest does not show it")
 
 
 def file_records(checker, path, code, name):

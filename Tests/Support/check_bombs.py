@@ -583,6 +583,33 @@ class InputTester:
             str(path.relative_to(backup)): path.read_bytes() for path in sorted(backup.rglob("*")) if path.is_file()}
 
 
+def run_tests(tester, parts, password, arguments):
+    """Check all selected inputs. Return the number of inputs of each kind."""
+    counts = dict.fromkeys(
+        ("bombs", "documents", "databases", "time bombs", "crafted archives", "published faults"), 0)
+    for name, content, commands in documents():
+        if name.startswith(arguments.only):
+            tester.measure_document(name, content, commands)
+            counts["documents"] += 1
+    for name, content in database_bombs():
+        if name.startswith(arguments.only):
+            tester.measure_database(name, content)
+            counts["databases"] += 1
+    for (name, single, command), (_, doubled, _) in zip(time_bombs(), time_bombs(2)):
+        if name.startswith(arguments.only):
+            tester.measure_time(name, single, doubled, command, arguments.seconds)
+            counts["time bombs"] += 1
+    for kind, inputs in (("bombs", bombs(parts)), ("crafted archives", crafted_archives(parts))):
+        for name, archive, content in inputs:
+            if name.startswith(arguments.only):
+                tester.measure_archive(kind, name, archive, content, password)
+                counts[kind] += 1
+    for fault in backup_faults.FAULTS:
+        if fault.name.startswith(arguments.only):
+            counts["published faults"] += tester.measure_fault(fault)
+    return counts
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
@@ -597,28 +624,7 @@ def main():
         tester = InputTester(arguments.program, launcher, work, arguments.show)
         password = work / "password"
         parts = tester.prepare(password)
-        counts = dict.fromkeys(
-            ("bombs", "documents", "databases", "time bombs", "crafted archives", "published faults"), 0)
-        for name, content, commands in documents():
-            if name.startswith(arguments.only):
-                tester.measure_document(name, content, commands)
-                counts["documents"] += 1
-        for name, content in database_bombs():
-            if name.startswith(arguments.only):
-                tester.measure_database(name, content)
-                counts["databases"] += 1
-        for (name, single, command), (_, doubled, _) in zip(time_bombs(), time_bombs(2)):
-            if name.startswith(arguments.only):
-                tester.measure_time(name, single, doubled, command, arguments.seconds)
-                counts["time bombs"] += 1
-        for kind, inputs in (("bombs", bombs(parts)), ("crafted archives", crafted_archives(parts))):
-            for name, archive, content in inputs:
-                if name.startswith(arguments.only):
-                    tester.measure_archive(kind, name, archive, content, password)
-                    counts[kind] += 1
-        for fault in backup_faults.FAULTS:
-            if fault.name.startswith(arguments.only):
-                counts["published faults"] += tester.measure_fault(fault)
+        counts = run_tests(tester, parts, password, arguments)
     print(
         ", ".join(f"{count} {kind}" for kind, count in counts.items()) + f"; {tester.runs} runs. The longest took "
         f"{tester.slowest[0]:.2f} s ({tester.slowest[1]}), "

@@ -245,7 +245,8 @@ def main():
                     print(f"{path.relative_to(arguments.folder)}:{declaration.line}: {declaration.name}")
         counts.append((target, documented, total))
     if not arguments.target:
-        counts.append(("all", sum(count[1] for count in counts), sum(count[2] for count in counts)))
+        counts.append((
+            "all", sum(documented for _, documented, _ in counts), sum(total for _, _, total in counts)))
     for name, documented, total in counts:
         reached = percent(documented, total)
         failed += reached < MIN_PERCENT or total == 0

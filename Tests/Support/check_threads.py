@@ -86,18 +86,7 @@ class ThreadTester(CommandTester):
             [self.program, *map(str, command), "--home", "home", "--no-input"], cwd=sandbox.folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=inner, env=environment, preexec_fn=limits)
         os.close(inner)
-
-        def read_output():
-            while True:
-                try:
-                    chunk = os.read(outer, 65_536)
-                except OSError:
-                    return
-                if not chunk:
-                    return
-                output.extend(chunk)
-
-        reader = threading.Thread(target=read_output)
+        reader = threading.Thread(target=read_to_end, args=(outer, output))
         reader.start()
         try:
             code = process.wait(timeout=TIMEOUT_SECONDS)
@@ -177,6 +166,18 @@ class ThreadTester(CommandTester):
         code, error_output, _, _ = self.start(sandbox, command, limits=limits)
         self.check_run(
             f"{' '.join(command)}, {name}", 0 if code == 3 else code, error_output, is_complete=True, has_changed=False)
+
+
+def read_to_end(terminal, output):
+    """Add the output of a terminal to a byte array, until the program has closed the terminal."""
+    while True:
+        try:
+            chunk = os.read(terminal, 65_536)
+        except OSError:
+            return
+        if not chunk:
+            return
+        output.extend(chunk)
 
 
 def minimum_memory(tester, command):

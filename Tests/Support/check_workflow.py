@@ -125,19 +125,14 @@ class FreshRoot:
     def copy_repository(self):
         """Copy the committed state of this repository, and the package dependencies that were fetched before."""
         run("git", "clone", "--quiet", "--bare", ROOT, self.root / "srv/keyhaul.git")
-        rules = []
-        for line in (ROOT / "Package.resolved").read_text(encoding="utf-8").split("\n"):
-            found = re.search(r'"location" : "(https://[^"]+)"', line)
-            if not found:
-                continue
-            name = found.group(1).rsplit("/", 1)[-1].removesuffix(".git")
+        resolved = (ROOT / "Package.resolved").read_text(encoding="utf-8")
+        for address in re.findall(r'"location" : "(https://[^"]+)"', resolved):
+            name = address.rsplit("/", 1)[-1].removesuffix(".git")
             for mirror in (ROOT / ".build/repositories").glob(f"{name}-*"):
-                copy = self.root / "srv/packages" / name
-                run("git", "clone", "--quiet", "--mirror", mirror, copy)
-                rules += ["-c", f"url./srv/packages/{name}.insteadOf={found.group(1)}"]
-        for rule in rules[1::2]:
-            key, _, value = rule.rpartition("=")
-            self.call("git", "config", "--system", key, value, check=True)
+                run("git", "clone", "--quiet", "--mirror", mirror, self.root / "srv/packages" / name)
+                # git reads the copy in place of the address.
+                self.call(
+                    "git", "config", "--system", f"url./srv/packages/{name}.insteadOf", address, check=True)
         self.call("git", "config", "--system", "--add", "safe.directory", "*", check=True)
 
     def check_out(self, step, expectations):

@@ -239,7 +239,7 @@ def same_items(checks, text, expected, found, only_expected=False):
 
 
 def is_exported(entry, device_only):
-    """Return whether a backup contains an item of a device. `device_only` has the identities that no backup contains."""
+    """Return whether a backup contains an item of a device. `device_only` has the identities of other items."""
     return entry["protection"] != "akpu" and identity(program_item(entry)) not in device_only
 
 

@@ -27,29 +27,32 @@
     return [255, 255, 255];
   };
   const result = {
-    scrollWidth: document.documentElement.scrollWidth, texts: 0, lowContrast: [], outside: [], unknownElements: [], unknownAttributes: [],
-    misplaced: [], labels: 0,
+    scrollWidth: document.documentElement.scrollWidth, texts: 0, lowContrast: [], outside: [], unknownElements: [],
+    unknownAttributes: [], misplaced: [], labels: 0,
     cells: [...new Set([...document.querySelectorAll(".rows tbody tr")].map(row => row.children.length))],
     invisible: document.body.textContent.match(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu)?.filter(c => c !== "\n") ?? [],
+  };
+  const extent = node => {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    return range.getBoundingClientRect();
   };
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const element = node.parentElement;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    const box = range.getBoundingClientRect();
+    const box = extent(node);
     if (!node.data.trim() || !box.width || element.closest(".unseen,title,desc")) continue;
     result.texts += 1;
     const style = getComputedStyle(element);
     const textColor = parseColor(element.closest("svg") ? style.fill : style.color).rgb;
     const size = parseFloat(style.fontSize);
     const isLarge = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-    const found = contrastRatio(textColor, backgroundColor(element));
-    if (found < (isLarge ? 3 : 4.5)) result.lowContrast.push(`${node.data.slice(0, 20)}: ${found.toFixed(2)}`);
+    const ratio = contrastRatio(textColor, backgroundColor(element));
+    // The least ratios of WCAG 2.2, level AA, for large and for other text.
+    if (ratio < (isLarge ? 3 : 4.5)) result.lowContrast.push(`${node.data.slice(0, 20)}: ${ratio.toFixed(2)}`);
     if (box.left < -0.5 || box.right > innerWidth + 0.5) result.outside.push(node.data.slice(0, 30));
   }
   // Labels of the diagram and numbers of tiles must be inside their boxes, and must not overlap.
-  const extent = node => { const range = document.createRange(); range.selectNodeContents(node); return range.getBoundingClientRect(); };
   const contains = (outer, inner, checksHeight = true) => inner.left >= outer.left - 0.6 && inner.right <= outer.right + 0.6 &&
     (!checksHeight || inner.top >= outer.top - 0.6 && inner.bottom <= outer.bottom + 0.6);
   const overlap = (one, other) => one.left < other.right - 0.6 && other.left < one.right - 0.6 &&

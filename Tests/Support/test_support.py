@@ -326,10 +326,10 @@ class RoundTrip(unittest.TestCase):
         for item, (table, dictionary) in zip(found, expected):
             self.assertTrue(item.is_readable, item.detail)
             self.assertEqual(item.table, table)
-            whole = dict(item.attributes)
+            found_dictionary = dict(item.attributes)
             if item.secret is not None:
-                whole["v_Data"] = item.secret
-            self.assertEqual(whole, dictionary)
+                found_dictionary["v_Data"] = item.secret
+            self.assertEqual(found_dictionary, dictionary)
 
     def test_every_variant_is_read_as_it_was_written(self):
         for name, options in self.VARIANTS.items():
@@ -400,8 +400,8 @@ class RoundTrip(unittest.TestCase):
         writer = self.write()
         good = Backup(self.folder / "backup", PASSWORD, bytes(range(16)))
         root = plistlib.loads(good.keychain_file())
-        whole = root["genp"][0]["v_Data"]
-        blob = items.ItemBlob.parse(whole)
+        valid = root["genp"][0]["v_Data"]
+        blob = items.ItemBlob.parse(valid)
         classes = good.classes
         plain = blob.decrypt(classes[blob.key_class].unwrap(blob.wrapped_key))
 
@@ -411,15 +411,15 @@ class RoundTrip(unittest.TestCase):
         other_class = apple_der.encode(dict(apple_der.decode(plain), pdmn="dk"))
         faults = {
             "tag-mismatch": [
-                whole[:-1] + bytes([whole[-1] ^ 1]), whole[:60] + bytes([whole[60] ^ 1]) + whole[61:],
+                valid[:-1] + bytes([valid[-1] ^ 1]), valid[:60] + bytes([valid[60] ^ 1]) + valid[61:],
                 dataclasses.replace(blob, wrapped_key=bytes(40)).serialized(),
-                dataclasses.replace(blob, key_class=8).serialized(), bytes(4) + whole[4:],
+                dataclasses.replace(blob, key_class=8).serialized(), bytes(4) + valid[4:],
             ],
             "malformed": [
-                b"", whole[:11], whole[:67], encrypted(plain + b"\x00"), encrypted(plain[:-1]), encrypted(other_class),
-                encrypted(b"\x04\x00"), whole[:8] + struct.pack("<I", 41) + whole[12:]],
+                b"", valid[:11], valid[:67], encrypted(plain + b"\x00"), encrypted(plain[:-1]), encrypted(other_class),
+                encrypted(b"\x04\x00"), valid[:8] + struct.pack("<I", 41) + valid[12:]],
             "unsupported-version": [
-                struct.pack("<I", version) + whole[4:] for version in (1, 4, 5, 6, 7, 8, 9, 0x80000009)
+                struct.pack("<I", version) + valid[4:] for version in (1, 4, 5, 6, 7, 8, 9, 0x80000009)
             ],
             "no-class-key": [dataclasses.replace(blob, key_class=15).serialized()],
         }
@@ -497,14 +497,15 @@ class SourceRules(unittest.TestCase):
 
     # Split, so that this file does not break the rules.
     BROKEN = {
-        "Sources/CommandLine/keyhaul/A.swift": ["let a = tr" "y! b()", "let a = b a" "s! C", "import GR" "DB", "import CSQ" "Lite",
-                                    "import GRDBSQ" "Lite", "import CAr" "chive",
-                                    "internal import COpen" "SSL", "// TO" "DO: later", "// see /ho" "me/anna/x",
-                                    "// Issu" "e 12", "<" * 7 + " HEAD", "import Gli" "bc", "  import Dar" "win", "l" "stat(a, &b)",
-                                    "FileDescriptor.op" "en(a)", "import CUTF8" "Proc", "let a = Mut" "ex(1)",
-                                    "Thr" "ead { a() }", "let a = DispatchQ" "ueue(label: b)"],
-        "Sources/Library/KeyhaulKit/A.swift": ["import Found" "ation", "public import Found" "ation",
-                                      "@preconcurrency import Found" "ation"],
+        "Sources/CommandLine/keyhaul/A.swift": [
+            "let a = tr" "y! b()", "let a = b a" "s! C", "import GR" "DB", "import CSQ" "Lite", "import GRDBSQ" "Lite",
+            "import CAr" "chive", "internal import COpen" "SSL", "// TO" "DO: later", "// see /ho" "me/anna/x",
+            "// Issu" "e 12", "<" * 7 + " HEAD", "import Gli" "bc", "  import Dar" "win", "l" "stat(a, &b)",
+            "FileDescriptor.op" "en(a)", "import CUTF8" "Proc", "let a = Mut" "ex(1)", "Thr" "ead { a() }",
+            "let a = DispatchQ" "ueue(label: b)",
+        ],
+        "Sources/Library/KeyhaulKit/A.swift": [
+            "import Found" "ation", "public import Found" "ation", "@preconcurrency import Found" "ation"],
         "Sources/Library/KeychainRules/A.swift": ["import GR" "DB", "package import Found" "ation"],
         "Sources/Library/VirtualDevice/SecItem/A.swift": ["import GR" "DB", "import Found" "ation"],
         "Sources/Library/Reports/A.swift": ["let a = \"use -" "-existing\"", "let a = \"key" "haul verify\""],
@@ -520,7 +521,8 @@ class SourceRules(unittest.TestCase):
         "Sources/Library/Backups/Writing/A.swift": ["import GRDB", "import CSQLite"],
         "Sources/Library/Basics/SQLite/A.swift": ["import CSQLite"],
         "Sources/Library/Basics/Files/SystemCalls.swift": ["  import Glibc", "flock(a, b)"],
-        "Sources/CommandLine/keyhaul/Session/Streams/BufferedOutput.swift": ["import Glibc", "files.open(a)", "a.access(b)", "read(a, b, c)"],
+        "Sources/CommandLine/keyhaul/Session/Streams/BufferedOutput.swift": [
+            "import Glibc", "files.open(a)", "a.access(b)", "read(a, b, c)"],
         "docs/Format.md": ["https://example.org/home/x", "/var/Keychains", "======"],
     }
 
@@ -543,15 +545,18 @@ class DiscouragedPhrases(unittest.TestCase):
 
     # Split, so that this file does not contain the phrases.
     REJECTED = [
-        "a file that is no" "ne", "These are no keys.", "It was no\nkey.", "`ni" "l` where it is empty", "`ni" "l` for none",
-        "made an" "ew", "Who" "ever reads it", "bes" "ides the seal", "mean" "while", "all bu" "t for one", "as far\n# as it goes",
-        "devices, o" "f which two", "he" "ld against it", "com" "es to ten", "ca" "me to an end", "a key at ha" "nd",
+        "a file that is no" "ne", "These are no keys.", "It was no\nkey.", "`ni" "l` where it is empty",
+        "`ni" "l` for none", "made an" "ew", "Who" "ever reads it", "bes" "ides the seal", "mean" "while",
+        "all bu" "t for one", "as far\n# as it goes", "devices, o" "f which two", "he" "ld against it",
+        "com" "es to ten", "ca" "me to an end", "a key at ha" "nd",
     ]
     ACCEPTED = [
-        "There is no key.", "if there\n/// is no key", "It is no longer there.", "It is no larger than 5.", "if found is None:",
-        "nil if it is empty", "welcome tomorrow", "at handover", "none of these is read",
+        "There is no key.", "if there\n/// is no key", "It is no longer there.", "It is no larger than 5.",
+        "if found is None:", "nil if it is empty", "welcome tomorrow", "at handover", "none of these is read",
     ]
-    TEXTS = ["README.md", "docs/A.md", "docs/Examples/A.swift", "docs/schemas/a.json", "packaging/make_a", ".ci/a", "Makefile", "Tests/Makefile", "Sources/A/A.docc/A.md"]
+    TEXTS = [
+        "README.md", "docs/A.md", "docs/Examples/A.swift", "docs/schemas/a.json", "packaging/make_a", ".ci/a", "Makefile",
+        "Tests/Makefile", "Sources/A/A.docc/A.md"]
 
     def test_phrases_are_found_in_comments_and_docstrings_of_scripts(self):
         phrase = "mean" "while"

@@ -1,5 +1,5 @@
-// Replaces the C library's pthread_create (LD_PRELOAD), and lets some of the calls fail with EAGAIN, as if the system had no more
-// threads. libdispatch's own threads also count.
+// Replaces the C library's pthread_create (LD_PRELOAD), and lets some of the calls fail with EAGAIN, as if the system
+// had no more threads. libdispatch's own threads also count.
 //
 //   KEYHAUL_THREADS_FIRST  the number of the first refused start, from 1; 0 refuses none
 //   KEYHAUL_THREADS_LAST   the number of the last refused start; 0 refuses all later ones
@@ -17,6 +17,7 @@
 static atomic_long count, refused;
 static long first, last;
 
+// Returns the number in an environment variable, or 0.
 static long setting(const char *name) {
   const char *text = getenv(name);
   return text ? atol(text) : 0;

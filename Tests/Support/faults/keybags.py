@@ -154,6 +154,10 @@ def derivation_faults():
     largest_dpic = LIMIT - MODERN.sha1_iterations
     yield header_fault("dpic-over-the-limit", "the sum of DPIC and ITER exceeds the limit by one", REFUSED,
                        edit_record(b"DPIC", replace_with(encoded_number(largest_dpic + 1))), "rounds")
+
+
+def absent_and_repeated_faults():
+    """Return faults of the key derivation in which a record is absent, 0 or repeated."""
     yield header_fault("dpic-zero", "DPIC is 0, so the key derivation has one stage", WRONG_PASSWORD,
                        edit_record(b"DPIC", replace_with(encoded_number(0))), "password")
     yield header_fault("dpsl-absent", "DPSL is absent, so the key derivation has one stage", WRONG_PASSWORD,
@@ -300,5 +304,5 @@ def keybag_faults():
 def faults():
     """Return all faults of this module."""
     return [
-        *derivation_faults(), *header_faults(), *wrapped_key_faults(), *class_number_faults(), *wrapping_faults(),
+        *derivation_faults(), *absent_and_repeated_faults(), *header_faults(), *wrapped_key_faults(), *class_number_faults(), *wrapping_faults(),
         *key_type_faults(), *keybag_faults()]

@@ -12,6 +12,10 @@ import re
 from . import FormatError
 
 EPOCH = datetime.datetime(2001, 1, 1)
+# Tags of DER elements. The tag of a set is Apple's own. Decoding also accepts the tag 70 for bytes.
+_BOOLEAN, _INTEGER, _BYTES, _NULL, _UTF8_STRING = 0x01, 0x02, 0x04, 0x05, 0x0C
+_NUMERIC_STRING, _UTC_TIME, _GENERALIZED_TIME, _SEQUENCE, _DICTIONARY = 0x12, 0x17, 0x18, 0x30, 0x31
+_OTHER_BYTES, _SET = 0x70, 0xD1
 _TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d+))?(Z|[+-]\d{4})")
 _SHORT_TIME = re.compile(rb"(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)()(Z|[+-]\d{4})")
 _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?Z")
@@ -124,26 +128,27 @@ def _element(tag, body):
 def encode(value):
     """Return the DER encoding of None, bool, int, bytes, str, Moment, list, dict or AppleSet."""
     if value is None:
-        return _element(0x05, b"")
+        return _element(_NULL, b"")
     if isinstance(value, bool):
-        return _element(0x01, b"\x01" if value else b"\x00")
+        return _element(_BOOLEAN, b"\x01" if value else b"\x00")
     if isinstance(value, int):
         if not -(1 << 63) <= value < 1 << 63:
             raise FormatError("an integer needs more than 8 bytes")
         bits = value.bit_length() if value >= 0 else (value + 1).bit_length()
-        return _element(0x02, value.to_bytes(bits // 8 + 1, "big", signed=True))
+        return _element(_INTEGER, value.to_bytes(bits // 8 + 1, "big", signed=True))
     if isinstance(value, (bytes, bytearray)):
-        return _element(0x04, bytes(value))
+        return _element(_BYTES, bytes(value))
     if isinstance(value, str):
-        return _element(0x0C, value.encode("utf-8", "surrogatepass"))
+        return _element(_UTF8_STRING, value.encode("utf-8", "surrogatepass"))
     if isinstance(value, Moment):
-        return _element(0x18, value.der_text.encode("ascii"))
+        return _element(_GENERALIZED_TIME, value.der_text.encode("ascii"))
     if isinstance(value, AppleSet):
-        return _element(0xD1, b"".join(sorted(encode(member) for member in value)))
+        return _element(_SET, b"".join(sorted(encode(member) for member in value)))
     if isinstance(value, list):
-        return _element(0x30, b"".join(encode(member) for member in value))
+        return _element(_SEQUENCE, b"".join(encode(member) for member in value))
     if isinstance(value, dict):
-        return _element(0x31, b"".join(sorted(_element(0x30, encode(k) + encode(v)) for k, v in value.items())))
+        pairs = [_element(_SEQUENCE, encode(key) + encode(member)) for key, member in value.items()]
+        return _element(_DICTIONARY, b"".join(sorted(pairs)))
     raise FormatError(f"a value of type {type(value).__name__} has no DER form")
 
 
@@ -178,31 +183,32 @@ class _Cursor:
         start, end = self.position, self.position + size
         body = self.data[start:end]
         self.position = end
-        if tag == 0x05 and not body:
+        if tag == _NULL and not body:
             return None
-        if tag == 0x01 and size == 1:
+        if tag == _BOOLEAN and size == 1:
             return body != b"\x00"
-        if tag == 0x02 and 1 <= size <= 8:
+        if tag == _INTEGER and 1 <= size <= 8:
             return int.from_bytes(body, "big", signed=True)
-        if tag in (0x04, 0x70):
+        if tag in (_BYTES, _OTHER_BYTES):
             return body
-        if tag in (0x0C, 0x12):
+        if tag in (_UTF8_STRING, _NUMERIC_STRING):
             try:
                 return body.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise FormatError("DER has a string that is not UTF-8") from error
-        if tag in (0x17, 0x18):
+        if tag in (_UTC_TIME, _GENERALIZED_TIME):
             try:
-                return decode_date(body, short=tag == 0x17)
+                return decode_date(body, short=tag == _UTC_TIME)
             except MalformedDate:
                 if self.repairs_dates:
                     return REPAIRED_DATE
                 raise
-        if tag in (0x30, 0x31, 0xD1):
-            contents = self.nested(start, end)
-            if tag == 0x31:
-                return contents.pairs()
-            return AppleSet(contents.elements()) if tag == 0xD1 else contents.elements()
+        if tag == _DICTIONARY:
+            return self.nested(start, end).pairs()
+        if tag == _SEQUENCE:
+            return self.nested(start, end).elements()
+        if tag == _SET:
+            return AppleSet(self.nested(start, end).elements())
         raise FormatError(f"DER has an element with the unknown tag {tag:02x}")
 
     def nested(self, start, end):
@@ -223,7 +229,7 @@ class _Cursor:
         dictionary = {}
         while self.position < self.end:
             tag, size = self.header()
-            if tag != 0x30:
+            if tag != _SEQUENCE:
                 raise FormatError("a DER dictionary has a member that is not a pair")
             pair = self.nested(self.position, self.position + size)
             self.position += size
