@@ -88,7 +88,7 @@ enum EncryptedSamples {
 
 extension FuzzedFormat {
   /// A manifest with one record.
-  private static var oldManifest: [UInt8] {
+  private static var manifestWithOneRecord: [UInt8] {
     // A text or data begins with its length in two bytes; FFFF means that it is missing.
     func field(_ text: String?) -> [UInt8] {
       guard let text else { return [255, 255] }
@@ -131,7 +131,7 @@ extension FuzzedFormat {
     case .binaryPlist: return [try BinaryPlist.encode(plain)]
     case .xmlPlist: return [try XMLPlist.encode(plain)]
     case .fileRecord: return [try record.archived()]
-    case .oldManifest: return [Self.oldManifest]
+    case .oldManifest: return [Self.manifestWithOneRecord]
     case .keychainFile:
       let entries = try EncryptedSamples.blobs().map {
         KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)
