@@ -24,7 +24,7 @@ struct MaliciousExtractionTests {
       #expect(names == ["backup", "escape.txt", "out", "victim"])
       #expect(result.faults == [.overLimit: 1, .hostile: 2])
       // Two of eight links are written: those to their own directory and to themselves.
-      #expect(result.linkCount == 2 && result.leftOut == [.targetOutsideFolder: 6])
+      #expect(result.linkCount == 2 && result.omissions == [.targetOutsideFolder: 6])
       #expect(result.fileCount == 12)
     }
     try checkExtractedFiles(in: directory)

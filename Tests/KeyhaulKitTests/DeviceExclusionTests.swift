@@ -29,13 +29,13 @@ struct DeviceExclusionTests {
       """, on: phone)
     let report = try BackupExporter.prepare(session, password: nil).report
     #expect(report.exported.map(\.identity.account) == ["ordinary", "unmarked"])
-    let reasons = report.leftOut.compactMap(\.outcome.reason)
+    let reasons = report.omissions.compactMap(\.outcome.reason)
     #expect(
       reasons == [
         .passcodeOnly, .hardwareKey, .sharedGroup, .systemBound, .deleted, .needsAuthentication, .appClip, .malformed,
       ])
-    #expect(report.leftOut.last?.detail?.isEmpty == false)
-    #expect(report.leftOut.last?.identity.account == nil)
+    #expect(report.omissions.last?.detail?.isEmpty == false)
+    #expect(report.omissions.last?.identity.account == nil)
     // The tombstone does not count as an item.
     #expect(report.total == 9)
     session.invalidate()

@@ -11,7 +11,7 @@ import VirtualDevice
 /// property of a device. A term without an entry does not compile.
 private enum TermSource {
   /// A backup excludes the item, and a plan of the device reports it.
-  case leftOut
+  case omitted
   /// The plan for `every-rule-target` contains the item.
   case planned(password: String?, policy: ExistingItemPolicy)
   /// A replacing restore removes some of the target's items and keeps others.
@@ -34,7 +34,7 @@ private enum TermSource {
     case .reason(let reason):
       switch reason {
       case .passcodeOnly, .hardwareKey, .systemBound, .needsAuthentication, .sharedGroup, .appClip, .deleted:
-        self = .leftOut
+        self = .omitted
       case .deviceBound: self = .planned(password: TestSetup.password, policy: .replace)
       case .backupNotEncrypted: self = .planned(password: nil, policy: .replace)
       case .noClassKey: self = .tampered(.classKeyRemoved)
@@ -68,7 +68,7 @@ struct GlossaryTermCoverageTests {
   @Test("Every glossary term occurs in a fixture or a tampered backup", arguments: GlossaryTerm.allCases)
   func occurs(_ term: GlossaryTerm) throws {
     switch TermSource(term) {
-    case .leftOut: try checkLeftOut(term)
+    case .omitted: try checkOmission(term)
     case .planned(let password, let policy): try checkPlanned(term, password: password, policy: policy)
     case .target: try checkTarget()
     case .tampered(let tampering): try check(tampering, gives: term)
@@ -89,11 +89,11 @@ struct GlossaryTermCoverageTests {
     #expect(try KeychainSnapshot(session).items.count { $0.containsSecureEnclaveKey } == 1)
   }
 
-  private func checkLeftOut(_ term: GlossaryTerm) throws {
+  private func checkOmission(_ term: GlossaryTerm) throws {
     let session = try source.openTestSession()
     defer { session.invalidate() }
     let report = try BackupExporter.prepare(session, password: nil).report
-    let excluded = report.leftOut.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
+    let excluded = report.omissions.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
     #expect(excluded.compactMap(\.outcome.reason?.rawValue) == [term.id])
     let targetSession = try target.openTestSession(.reading)
     defer { targetSession.invalidate() }

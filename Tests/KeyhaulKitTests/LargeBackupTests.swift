@@ -61,7 +61,7 @@ struct LargeBackupTests {
     #expect(unlisted.exported.isEmpty)
     for report in [listed, unlisted] {
       #expect(report.exportedCount == 11 && report.total == 12)
-      #expect(report.leftOut.map(\.outcome.reason) == [.passcodeOnly])
+      #expect(report.omissions.map(\.outcome.reason) == [.passcodeOnly])
     }
   }
 

@@ -155,8 +155,8 @@ struct ProtectionClassTableTests {
     try session.insertUnchanged(itemsOfEveryClass())
     let prepared = try BackupExporter.prepare(session, password: secret(hasPassword ? "pw" : nil), rounds: 1)
     #expect(prepared.report.exported.count == 30)
-    #expect(prepared.report.leftOut.count == 5)
-    #expect(prepared.report.leftOut.allSatisfy { $0.outcome.reason == .passcodeOnly && $0.detail == nil })
+    #expect(prepared.report.omissions.count == 5)
+    #expect(prepared.report.omissions.allSatisfy { $0.outcome.reason == .passcodeOnly && $0.detail == nil })
     #expect(prepared.report.total == 35)
   }
 }

@@ -135,7 +135,7 @@ struct RestoreAtomicityTests {
         && planWithoutImports.removed == fullPlan.removed)
     let revision = pending.session.record.revision
     let error = try keyhaulError { try Restorer.restore(planWithoutImports, onto: pending.session) }
-    #expect(error?.code == .planToLookAt && error?.category == .usage)
+    #expect(error?.code == .displayOnlyPlan && error?.category == .usage)
     #expect(pending.session.record.revision == revision)
     try pending.expectUnchanged()
   }

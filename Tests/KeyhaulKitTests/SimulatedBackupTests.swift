@@ -25,7 +25,7 @@ struct SimulatedBackupTests {
         let sourceSession = try source.openTestSession(.reading)
         defer { sourceSession.invalidate() }
         let simulatedBackup = try SimulatedBackup(of: sourceSession, hasPassword: password != nil)
-        let excluded = try BackupExporter.prepare(sourceSession, password: nil).report.leftOut.filter {
+        let excluded = try BackupExporter.prepare(sourceSession, password: nil).report.omissions.filter {
           $0.outcome.reason != .deleted
         }
         for device in [source, target] {

@@ -32,12 +32,12 @@ struct DifferencePageTests {
 
   private func side(
     _ name: String, _ kind: DifferencePage.Side.Kind = .archive, argument: String? = nil, hasKeychain: Bool = true,
-    leftOut: [MigrationPlan.Decision] = []
+    omissions: [MigrationPlan.Decision] = []
   ) -> DifferencePage.Side {
     DifferencePage.Side(
       kind: kind, name: name, argument: argument ?? name, deviceName: "old-phone", itemCount: 3,
       hasKeychain: hasKeychain,
-      leftOut: leftOut)
+      omissions: omissions)
   }
 
   private func page(
@@ -95,7 +95,7 @@ struct DifferencePageTests {
     wallet.service = "wallet"
     let itemInNoBackup = MigrationPlan.Decision(
       index: 0, identity: wallet, protection: nil, outcome: .staysBehind(.passcodeOnly), detail: nil)
-    let device = side("old-phone", .device, leftOut: [itemInNoBackup])
+    let device = side("old-phone", .device, omissions: [itemInNoBackup])
     let visibleText = try visibleText(of: page([damagedKey], entries([item("anna")]), to: device))
     #expect(visibleText.contains("1 only in monday.backup"))
     #expect(visibleText.contains("1 of them cannot be read because of damage"))

@@ -58,7 +58,7 @@ struct DocumentMemberTests {
     }
     var report = ExportReport()
     report.exportedCount = 5
-    report.leftOut = [
+    report.omissions = [
       decision("token", .staysBehind(.hardwareKey)), decision("gone", .staysBehind(.deleted)),
       decision("damaged", .unreadable(.tagMismatch), "a detail"), decision("also gone", .staysBehind(.deleted)),
     ]
@@ -100,7 +100,7 @@ struct DocumentMemberTests {
   private func side(_ name: String, _ items: [KeychainEntry]) -> ComparisonSide {
     ComparisonSide(
       kind: .archive, name: name, argument: name, deviceName: "\(name)-device", items: items, hasKeychain: true,
-      leftOut: [], keybagDamage: nil)
+      omissions: [], keybagDamage: nil)
   }
 
   private func document(_ first: [KeychainEntry], _ second: [KeychainEntry]) throws -> JSONValue {

@@ -23,8 +23,8 @@ extension KeyhaulError.Code {
   /// The backup or the target has changed since the plan was made.
   public static let stalePlan = migration("stalePlan", .stalePlan, "the plan no longer matches", advice: "plan again")
   /// The plan was made only to be shown, not for `.restoring`, so it does not contain the items to write.
-  public static let planToLookAt = migration(
-    "planToLookAt", .usage, "this plan was made for display only", advice: "make the plan for .restoring")
+  public static let displayOnlyPlan = migration(
+    "displayOnlyPlan", .usage, "this plan was made for display only", advice: "make the plan for .restoring")
   /// The file is not a saved plan, or has unknown members.
   public static let malformedPlan = migration(
     "malformedPlan", .refused, "the file is not a saved plan", advice: "plan again")
@@ -94,9 +94,9 @@ extension KeyhaulError {
       reason: "\(name) has \(HumanReadable.count(count, "item")), counted from 0", advice: .listItems)
   }
 
-  static var planToLookAt: KeyhaulError {
+  static var displayOnlyPlan: KeyhaulError {
     KeyhaulError(
-      .planToLookAt, .usage, "this plan was made for display only",
+      .displayOnlyPlan, .usage, "this plan was made for display only",
       reason: "it does not contain the items that it would write",
       advice: "make the plan for .restoring")
   }

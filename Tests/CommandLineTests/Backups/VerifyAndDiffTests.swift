@@ -270,7 +270,7 @@ struct VerifyAndDiffTests {
     func side(_ name: String, _ items: [KeychainEntry], hasKeychain: Bool) -> ComparisonSide {
       ComparisonSide(
         kind: .archive, name: name, argument: name, deviceName: nil, items: items, hasKeychain: hasKeychain,
-        leftOut: [], keybagDamage: nil)
+        omissions: [], keybagDamage: nil)
     }
     let item = KeychainItem(kind: .genericPassword, attributes: [.account: .string("anna")])
     let report = try DifferenceReport(

@@ -155,8 +155,8 @@ struct ProtectedSecretTests {
     #expect(Self.text(outcome.output, contains: Self.protectedSecret) == !source.omitsProtectedSecrets, "\(outcome)")
     // JSON lists the item without its secret; the other formats leave the item out, which is a warning.
     #expect(outcome.output.contains("protected.example") == (!source.omitsProtectedSecrets || format == "json"))
-    let isLeftOut = source.omitsProtectedSecrets && format != "json"
+    let isOmitted = source.omitsProtectedSecrets && format != "json"
     #expect(
-      unwrapped(outcome.errors).contains("warning: 1 item left out why: an access control") == isLeftOut, "\(outcome)")
+      unwrapped(outcome.errors).contains("warning: 1 item left out why: an access control") == isOmitted, "\(outcome)")
   }
 }

@@ -200,9 +200,9 @@ struct MoveReportTests {
       try FileManager.default.attributesOfItem(atPath: sandbox.home.appending(path: "b.tar").path)[.size] as? Int
     #expect(backup["bytes"] as? Int == size)
     #expect((backup["deleted"] as? [Any])?.isEmpty == true)
-    let leftOut = try #require(backup["left_out"] as? [[String: Any]])
+    let omissions = try #require(backup["left_out"] as? [[String: Any]])
     #expect(
-      Set(leftOut.compactMap { $0["reason"] as? String })
+      Set(omissions.compactMap { $0["reason"] as? String })
         == ["passcode-only", "hardware-key", "system-bound", "needs-authentication"])
     let plan = try sandbox.plan("b.tar")
     let result = try sandbox.object(sandbox.succeed("restore b.tar --to new-phone --password-file .bp --json --yes"))

@@ -73,7 +73,7 @@ struct AuthenticatorExportTests {
   func noAddress() {
     for format in ExportFormat.all where format.containsOneTimePasswords {
       let (_, counts) = export([], [account("steam://JBSWY3DP"), account("")], as: format)
-      #expect(counts.count == 0 && counts.leftOutCount == 2, "\(format.name)")
+      #expect(counts.count == 0 && counts.omittedCount == 2, "\(format.name)")
     }
   }
 

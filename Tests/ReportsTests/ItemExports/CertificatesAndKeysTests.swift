@@ -75,7 +75,7 @@ struct CertificatesAndKeysTests {
   }
 
   @Test("Keys of tokens, keys of unknown type and invalid bytes are left out with the reason")
-  func leftOut() {
+  func omittedItems() {
     let export = ItemExport(
       [
         .make(.key, [.tokenID: .string("com.apple.setoken"), .keyClass: .integer(1), .type: .integer(73)], [4]),
@@ -85,8 +85,8 @@ struct CertificatesAndKeysTests {
         .make(.key, [.keyClass: .integer(1), .type: .integer(73)], nil), .generic([:]),
       ], as: .certificatesAndKeys)
     #expect(export.counts.count == 0 && export.contents.isEmpty)
-    #expect(export.leftOut.count == 6)
-    #expect(export.leftOut.first?.reason == "a token holds it; the keychain has only a reference")
-    #expect(export.leftOut.last?.reason == "it has no bytes")
+    #expect(export.omittedItems.count == 6)
+    #expect(export.omittedItems.first?.reason == "a token holds it; the keychain has only a reference")
+    #expect(export.omittedItems.last?.reason == "it has no bytes")
   }
 }

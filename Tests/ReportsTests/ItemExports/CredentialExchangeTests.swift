@@ -77,7 +77,7 @@ struct CredentialExchangeTests {
     ])
   func unrepresentable(_ secret: String) throws {
     let (export, _) = try document([.generic([.account: .string("a")], secret: secret), .generic([:])])
-    #expect(export.counts.count == 1 && export.leftOut.map(\.identity.account) == ["a"])
+    #expect(export.counts.count == 1 && export.omittedItems.map(\.identity.account) == ["a"])
   }
 
   @Test("A Wi-Fi password is an entry with the network's name")
@@ -120,7 +120,7 @@ struct CredentialExchangeTests {
       .generic([.account: .string("none")], secret: nil), .generic([.account: .string("kept")]),
     ])
     #expect(export.counts.count == 1 && export.counts.secretCount == 1)
-    #expect(export.leftOut.map(\.identity.account) == ["b", "none"])
+    #expect(export.omittedItems.map(\.identity.account) == ["b", "none"])
   }
 }
 

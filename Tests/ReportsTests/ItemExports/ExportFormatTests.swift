@@ -23,7 +23,7 @@ struct ExportFormatTests {
     for format in ExportFormat.all where !format.isDocument {
       let unsupportedItems = items.filter { !format.kinds.contains($0.kind) }
       let export = ItemExport(unsupportedItems, as: format)
-      #expect(export.counts.count == 0 && export.leftOut.isEmpty, "\(format.name)")
+      #expect(export.counts.count == 0 && export.omittedItems.isEmpty, "\(format.name)")
     }
   }
 }

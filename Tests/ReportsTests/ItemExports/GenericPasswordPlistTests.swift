@@ -48,7 +48,7 @@ struct GenericPasswordPlistTests {
 
         """)
     #expect(export.counts.count == 1 && export.counts.secretCount == 1)
-    #expect(export.leftOut.map(\.reason) == ["it has no secret"])
+    #expect(export.omittedItems.map(\.reason) == ["it has no secret"])
   }
 
   @Test("Without items, genp is empty")

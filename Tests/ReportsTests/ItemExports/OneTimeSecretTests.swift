@@ -30,7 +30,7 @@ struct OneTimeSecretTests {
         .make(.genericPassword, [.service: .string("AirPort"), .account: .string("binary")], [0xFF]),
       ], as: .wirelessNetworks)
     #expect(export.text == "Network,Password\r\n\"Café, \"\"Zürich\"\"\",\"=plum\"\r\n\"'=cmd\",\"x\"\r\n")
-    #expect(export.leftOut.map(\.identity.account) == ["binary"])
+    #expect(export.omittedItems.map(\.identity.account) == ["binary"])
     #expect(export.counts.formulaSecretCount == 1 && export.counts.inertNameCount == 1)
   }
 }

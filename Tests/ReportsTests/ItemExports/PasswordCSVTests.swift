@@ -24,7 +24,7 @@ struct PasswordCSVTests {
         ])
       ], as: .passwords)
     #expect(export.rows == [#""Mail","imaps://imap.example.org","anna","hunter2","work","""#])
-    #expect(export.counts.count == 1 && export.counts.secretCount == 1 && export.leftOut.isEmpty)
+    #expect(export.counts.count == 1 && export.counts.secretCount == 1 && export.omittedItems.isEmpty)
   }
 
   @Test("Python's csv module reads quotes, line breaks and commas correctly")
@@ -98,7 +98,7 @@ struct PasswordCSVTests {
   }
 
   @Test("Items without a secret, or with one that is not text, are reported as left out")
-  func leftOut() {
+  func omittedItems() {
     let export = ItemExport(
       [
         .make(.genericPassword, [.service: .string("key")], [0xFF, 0xFE, 1]),
@@ -107,9 +107,9 @@ struct PasswordCSVTests {
         .make(.certificate, [:], [1]), .make(.key, [:], [1]), .generic([.service: .string("good")]),
       ], as: .passwords)
     #expect(export.counts.count == 1)
-    #expect(export.leftOut.map(\.identity.service) == ["key", "nul", "bare", "empty"])
+    #expect(export.omittedItems.map(\.identity.service) == ["key", "nul", "bare", "empty"])
     #expect(
-      export.leftOut.map(\.reason) == [
+      export.omittedItems.map(\.reason) == [
         "its secret is not text", "its secret is not text", "it has no secret", "it has no secret",
       ])
   }

@@ -160,7 +160,7 @@ struct OneTimePasswordTests {
   func problems(_ address: String, _ reason: String) {
     let items = [KeychainItem.generic([:], secret: "otpauth://" + address)]
     let export = ItemExport(items, as: .credentialExchange)
-    #expect(export.leftOut.map(\.reason) == [reason])
+    #expect(export.omittedItems.map(\.reason) == [reason])
     #expect(addresses(items).count == 1, "a list of addresses still contains the address")
   }
 
@@ -241,7 +241,7 @@ struct OneTimePasswordTests {
       ], as: .migration)
     #expect(export.counts.count == 1)
     #expect(
-      export.leftOut.map(\.reason) == [
+      export.omittedItems.map(\.reason) == [
         "Google Authenticator supports only six or eight digits, and periods of 30 seconds",
         "Google Authenticator supports only six or eight digits, and periods of 30 seconds",
         "its names are too long for a QR code",

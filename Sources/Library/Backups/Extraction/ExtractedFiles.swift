@@ -50,7 +50,7 @@ package struct ExtractedFiles: Sendable {
   /// The total plaintext size.
   package internal(set) var byteCount: Int64 = 0
   package internal(set) var digests: [DigestStatus: Int] = [:]
-  package internal(set) var leftOut: [Omission: Int] = [:]
+  package internal(set) var omissions: [Omission: Int] = [:]
   package internal(set) var renamedCount = 0
   package internal(set) var renamed: [Renamed] = []
   package internal(set) var faults: [KeyhaulError.Code: Int] = [:]
@@ -76,7 +76,7 @@ package struct ExtractedFiles: Sendable {
         differing.append(record.originalPath)
       }
     case .linked: linkCount += 1
-    case .leftOut(let reason): leftOut[reason, default: 0] += 1
+    case .omitted(let reason): omissions[reason, default: 0] += 1
     case .failed(let error):
       faults[error.code, default: 0] += 1
       if namedFaults.count < Self.maximumListedCount {

@@ -10,7 +10,7 @@ struct ExtractedRecord {
     case written(ExtractedContent)
     case linked(target: String)
     /// Deliberately not written.
-    case leftOut(ExtractedFiles.Omission)
+    case omitted(ExtractedFiles.Omission)
     /// Unreadable.
     case failed(KeyhaulError)
   }
@@ -48,7 +48,7 @@ struct ExtractedRecord {
     switch outcome {
     case .written(let content): fields += content.fields
     case .linked(let target): fields.append(("target", .string(target)))
-    case .leftOut(let reason): fields.append(("left_out", .string(reason.rawValue)))
+    case .omitted(let reason): fields.append(("left_out", .string(reason.rawValue)))
     case .failed(let error):
       fields += [("fault", .string(error.code.rawValue)), ("reason", .string(error.reason))]
     }

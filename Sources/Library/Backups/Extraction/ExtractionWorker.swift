@@ -117,7 +117,7 @@ final class ExtractionWorker {
     let wasWritten =
       switch outcome {
       case .written, .linked: true
-      case .leftOut, .failed: false
+      case .omitted, .failed: false
       }
     let path = wasWritten ? job.plan.path(of: listed.entry) : nil
     job.journal.record(
@@ -133,11 +133,11 @@ final class ExtractionWorker {
   ) throws(Failure) -> ExtractedRecord.Outcome {
     let (entry, record) = (listed.entry, listed.record)
     switch listed.file.kind {
-    case .directory, .other: return .leftOut(.unfinished)
+    case .directory, .other: return .omitted(.unfinished)
     case .link:
       let depth = ExtractionPaths.names(of: entry.directory, in: job.plan.directories).count
       guard let target = record?.target, SymlinkPolicy.staysInside(target, depth: depth) else {
-        return .leftOut(.targetOutsideFolder)
+        return .omitted(.targetOutsideFolder)
       }
       try writing { () throws(Errno) in try link(entry, to: target, modified: record?.lastModified) }
       return .linked(target: target)

@@ -138,7 +138,7 @@ package enum BackupExporter {
           identity: ItemDescriptor(undecryptable: row.summary.kind, accessGroup: row.summary.accessGroup),
           protection: row.summary.protection, rowID: row.summary.reference.rowID, isSynchronizable: nil,
           containsSecureEnclaveKey: nil)
-        report.leftOut.append(item.leftOut(because: Reason(fault), fault.reasonText))
+        report.omissions.append(item.omission(because: Reason(fault), fault.reasonText))
       case .item(let item):
         let entry = ExportReport.Item(
           identity: ItemDescriptor(item), protection: item.protection, rowID: row.summary.reference.rowID,
@@ -159,7 +159,7 @@ package enum BackupExporter {
       guard spoolFailure == nil else { return }
       let item = candidate.item
       if let reason = ExportExclusions.exclusionReason(for: candidate) {
-        report.leftOut.append(entry.leftOut(because: reason))
+        report.omissions.append(entry.omission(because: reason))
         return
       }
       do throws(ItemCryptoError) {
@@ -178,7 +178,7 @@ package enum BackupExporter {
         }
         report.exportedCount += 1
       } catch {
-        report.leftOut.append(entry.leftOut(because: .malformed, error.reason))
+        report.omissions.append(entry.omission(because: .malformed, error.reason))
       }
     }
   }

@@ -49,7 +49,7 @@ package struct ExportReport: Sendable {
     package let containsSecureEnclaveKey: Bool?
 
     /// Returns the decision to leave the item out.
-    func leftOut(because reason: Reason, _ detail: String? = nil) -> MigrationPlan.Decision {
+    func omission(because reason: Reason, _ detail: String? = nil) -> MigrationPlan.Decision {
       MigrationPlan.Decision(
         index: Int(rowID), identity: identity, protection: protection,
         outcome: reason.isDamage ? .unreadable(reason) : .staysBehind(reason), detail: detail,
@@ -70,12 +70,12 @@ package struct ExportReport: Sendable {
   package internal(set) var exportedCount = 0
   /// The decisions about the rows that were left out, including tombstones. The `index` of each decision is the row's
   /// number.
-  package internal(set) var leftOut: [MigrationPlan.Decision] = []
+  package internal(set) var omissions: [MigrationPlan.Decision] = []
 
   /// The items that were left out, without tombstones.
-  package var leftOutItems: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason != .deleted } }
+  package var omittedItems: [MigrationPlan.Decision] { omissions.filter { $0.outcome.reason != .deleted } }
   /// The tombstones that were left out, which are counted separately.
-  package var tombstones: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason == .deleted } }
+  package var tombstones: [MigrationPlan.Decision] { omissions.filter { $0.outcome.reason == .deleted } }
   /// The number of items on the device, without the tombstones that were left out.
-  package var total: Int { exportedCount + leftOutItems.count }
+  package var total: Int { exportedCount + omittedItems.count }
 }

@@ -101,7 +101,7 @@ package struct ItemExplainer {
     guard !rows.isEmpty else { return [] }
     var reasons: [RowReference: Reason] = [:]
     let simulatedBackup = try simulatedBackup(of: sourceDevice)
-    for decision in simulatedBackup.leftOut + simulatedBackup.tombstones {
+    for decision in simulatedBackup.omissions + simulatedBackup.tombstones {
       reasons[decision.row] = decision.outcome.reason
     }
     return rows.map { row in
@@ -143,7 +143,7 @@ package struct ItemExplainer {
     let rows = try rows(on: source, tombstones: .included)
     if rows.isEmpty, selection.index == nil { return [] }
     let simulatedBackup = try simulatedBackup(of: source)
-    try selection.check(count: simulatedBackup.exported.count + simulatedBackup.leftOut.count, of: source.name)
+    try selection.check(count: simulatedBackup.exported.count + simulatedBackup.omissions.count, of: source.name)
     let comparison: MigrationComparison
     var planForTarget: MigrationPlan?
     do throws(KeyhaulError) {
@@ -169,7 +169,7 @@ package struct ItemExplainer {
 
   /// Returns the position of each row in a simulated backup: exported rows, then rows that stay on the device.
   private static func positionsByRow(in simulatedBackup: SimulatedBackup) -> [RowReference: Int] {
-    let rows = simulatedBackup.exported.map(\.row) + simulatedBackup.leftOut.map(\.row)
+    let rows = simulatedBackup.exported.map(\.row) + simulatedBackup.omissions.map(\.row)
     var positions: [RowReference: Int] = [:]
     for (position, row) in rows.enumerated() { positions[row] = position }
     return positions
@@ -181,7 +181,7 @@ package struct ItemExplainer {
     onTarget decisionOnTarget: MigrationPlan.Decision?
   ) -> ItemExplanation {
     let exportedCount = simulatedBackup.exported.count
-    let exclusion = position < exportedCount ? nil : simulatedBackup.leftOut[position - exportedCount]
+    let exclusion = position < exportedCount ? nil : simulatedBackup.omissions[position - exportedCount]
     let decision = exclusion.map { exclusion in
       MigrationPlan.Decision(
         index: position, identity: row.identity, protection: row.protection, outcome: exclusion.outcome,
@@ -260,7 +260,7 @@ extension ItemExplainer {
   ) throws(KeyhaulError) -> [ItemExplanation] {
     try selection.check(count: dump.items.count, of: name)
     let simulatedBackup = try SimulatedBackup(of: dump, named: name, hasPassword: true)
-    let exclusions = Self.byIndex(simulatedBackup.leftOut)
+    let exclusions = Self.byIndex(simulatedBackup.omissions)
     let tombstoneIndexes = Set(simulatedBackup.tombstones.map(\.index))
     var decisionsOnTarget: [Int: MigrationPlan.Decision] = [:]
     if let target {

@@ -36,7 +36,7 @@ public final class SimulatedBackup: Sendable {
   }
 
   /// The items that stay on the device with their reasons, without tombstones.
-  package let leftOut: [MigrationPlan.Decision]
+  package let omissions: [MigrationPlan.Decision]
   /// The tombstones that stay on the device. No plan counts them.
   package let tombstones: [MigrationPlan.Decision]
   /// The items in the backup, by position.
@@ -125,7 +125,7 @@ public final class SimulatedBackup: Sendable {
     let keys = bag.classKeys
     let contents = try readContents(keys, random)
     probes = try Self.probes(of: contents.items, sealing: keys, for: keybag, random)
-    leftOut = contents.report.leftOutItems
+    omissions = contents.report.omittedItems
     tombstones = contents.report.tombstones
     self.contents = contents
     self.hasPassword = hasPassword
@@ -217,7 +217,7 @@ public final class SimulatedBackup: Sendable {
   /// the positions of their source, the decisions are in that order; otherwise, the excluded items follow the last one.
   func completing(_ plan: MigrationPlan) -> MigrationPlan {
     let exported = exported
-    let exclusions = leftOut.enumerated().map { offset, decision in
+    let exclusions = omissions.enumerated().map { offset, decision in
       keepsPositions ? decision : decision.at(exported.count + offset)
     }
     let exportedByRow =
@@ -289,14 +289,14 @@ extension BackupExporter.Export {
       let entry = ExportReport.Item(
         identity: ItemDescriptor(undecryptable: dumped.kind), protection: dumped.protection, rowID: Int64(dumped.index),
         isSynchronizable: nil, containsSecureEnclaveKey: nil)
-      report.leftOut.append(entry.leftOut(because: dumped.fault?.reason ?? .malformed, dumped.fault?.detail))
+      report.omissions.append(entry.omission(because: dumped.fault?.reason ?? .malformed, dumped.fault?.detail))
       return
     }
     let entry = ExportReport.Item(
       identity: ItemDescriptor(item), protection: item.protection, rowID: Int64(dumped.index),
       isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
     guard item.protection != nil else {
-      report.leftOut.append(entry.leftOut(because: .malformed, "it has no known protection class"))
+      report.omissions.append(entry.omission(because: .malformed, "it has no known protection class"))
       return
     }
     let candidate = ExportCandidate(

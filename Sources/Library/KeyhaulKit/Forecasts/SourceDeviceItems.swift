@@ -73,7 +73,7 @@ public struct SourceDeviceItems: Sendable {
     let deviceEntries = decryptedItems.map(KeychainEntry.init(opened:))
     let backupEntries = Self.asRestored(backup.entries, comparedWith: deviceEntries)
     let difference = try KeychainDifference(from: backupEntries, to: deviceEntries)
-    let excludedItems = simulatedBackup.leftOut.map { decision in
+    let excludedItems = simulatedBackup.omissions.map { decision in
       Item(identity: decision.identity, protection: decision.protection, reason: decision.outcome.reason)
     }
     let addedItems = difference.added.map { entry in

@@ -49,7 +49,7 @@ public enum Restorer {
   ///   - session: A session of the unlocked device. Between items, its clock decides whether to continue.
   ///   - progress: Called from time to time with the number of imports that are done, and of all imports.
   /// - Throws: Category `locked` if the device must be unlocked first; `stalePlan` if the result would differ from the
-  ///   plan; `planToLookAt` for a plan that was not made for `.restoring`; the error of the keychain if the restore was
+  ///   plan; `displayOnlyPlan` for a plan that was not made for `.restoring`; the error of the keychain if the restore was
   ///   cancelled (`KeyhaulError.isCancelled`). After an error whose `stage` is `.beforeCommit`, the keychain is unchanged.
   public static func restore(
     _ plan: MigrationPlan, onto session: DeviceSession, progress: (Int, Int) -> Void = { _, _ in }
@@ -62,7 +62,7 @@ public enum Restorer {
   package static func restore(
     _ plan: MigrationPlan, onto target: RestoreTarget, progress: (Int, Int) -> Void = { _, _ in }
   ) throws(KeyhaulError) {
-    guard plan.keepsImports else { throw .planToLookAt }
+    guard plan.keepsImports else { throw .displayOnlyPlan }
     try target.requireReadableRows()
     switch target {
     case .device(let session):
@@ -72,7 +72,7 @@ public enum Restorer {
         try importItems(of: plan, into: session, progress)
       }
     case .simulator(let simulator):
-      guard let keychain = simulator.keychain else { throw .planToLookAt }
+      guard let keychain = simulator.keychain else { throw .displayOnlyPlan }
       try importItems(
         of: plan, within: try SimulatorRestoreTransaction(keychain, rows: simulator.rows), progress)
     }

@@ -31,7 +31,7 @@ public struct DifferencePage: HTMLPage {
       tiles.write(to: &page)
       for table in tables { table.write(to: &page) }
       undecryptedSection(&page)
-      leftOutSection(&page)
+      omissionSection(&page)
       StepList(self).write(to: &page)
     })
   }
@@ -201,8 +201,8 @@ public struct DifferencePage: HTMLPage {
     "of them can be decrypted in \(HTMLWriter.shortened(side.name))"
   }
 
-  private func leftOutSection(_ page: inout HTMLWriter) {
-    for side in [first, second] where !side.leftOut.isEmpty {
+  private func omissionSection(_ page: inout HTMLWriter) {
+    for side in [first, second] where !side.omissions.isEmpty {
       page.newLine()
       page.element("section") { page in
         page.element("h2") { page in
@@ -215,7 +215,7 @@ public struct DifferencePage: HTMLPage {
           "These items are on the device. They do not count as a difference from the backup, because a rule keeps "
             + "each of them out of every backup.")
         for reason in Reason.allCases {
-          let items = side.leftOut.filter { $0.outcome.reason == reason }
+          let items = side.omissions.filter { $0.outcome.reason == reason }
           if !items.isEmpty { Self.writeCard(of: items, because: reason, to: &page) }
         }
       }
@@ -255,7 +255,7 @@ extension DifferencePage {
     let deviceName: String?
     let itemCount: Int
     let hasKeychain: Bool
-    let leftOut: [MigrationPlan.Decision]
+    let omissions: [MigrationPlan.Decision]
 
     /// Creates a side of a comparison.
     ///
@@ -266,10 +266,10 @@ extension DifferencePage {
     ///   - deviceName: The name of the keychain's device; `nil` if it is unknown.
     ///   - itemCount: The number of items, including encrypted ones.
     ///   - hasKeychain: Whether the source has a keychain. A device always has one.
-    ///   - leftOut: Items of a device that a rule excludes from every backup; empty if two devices are compared.
+    ///   - omissions: Items of a device that a rule excludes from every backup; empty if two devices are compared.
     public init(
       kind: Kind, name: String, argument: String?, deviceName: String?, itemCount: Int, hasKeychain: Bool,
-      leftOut: [MigrationPlan.Decision] = []
+      omissions: [MigrationPlan.Decision] = []
     ) {
       self.kind = kind
       self.name = name
@@ -277,7 +277,7 @@ extension DifferencePage {
       self.deviceName = deviceName
       self.itemCount = itemCount
       self.hasKeychain = hasKeychain
-      self.leftOut = leftOut
+      self.omissions = omissions
     }
 
     /// This side as an argument of suggested commands.

@@ -7,7 +7,7 @@ public struct ItemExport: Sendable {
   /// The counts of exported and omitted items.
   public let counts: ItemExportCounts
   /// The items of the format's kinds that the format cannot represent.
-  public let leftOut: [ItemExportCounts.LeftOut]
+  public let omittedItems: [ItemExportCounts.OmittedItem]
 
   /// Creates an export of items in memory. To export very many items, use `ItemExportWriter`.
   ///
@@ -18,16 +18,16 @@ public struct ItemExport: Sendable {
   public init(_ items: [KeychainItem], as format: ExportFormat, date: KeychainDate) {
     var text = SensitiveBuffer()
     var writer = ItemExportWriter(format, date: date)
-    var leftOut: [ItemExportCounts.LeftOut] = []
+    var omittedItems: [ItemExportCounts.OmittedItem] = []
     for item in items {
       writer.append(item) { text.append($0) }
-      if writer.counts.leftOutCount > leftOut.count, let item = writer.counts.lastLeftOut {
-        leftOut.append(item)
+      if writer.counts.omittedCount > omittedItems.count, let item = writer.counts.lastOmittedItem {
+        omittedItems.append(item)
       }
     }
     counts = writer.end { text.append($0) }
     contents = text.bytes()
-    self.leftOut = leftOut
+    self.omittedItems = omittedItems
   }
 }
 

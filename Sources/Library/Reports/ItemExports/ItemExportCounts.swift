@@ -7,11 +7,11 @@ public struct ItemExportCounts: Sendable, Hashable {
   /// The number of secrets in plain text.
   public internal(set) var secretCount = 0
   /// The number of items of the format's kinds that it cannot represent.
-  public private(set) var leftOutCount = 0
+  public private(set) var omittedCount = 0
   /// The first item that the format cannot represent.
-  public private(set) var firstLeftOut: LeftOut?
+  public private(set) var firstOmittedItem: OmittedItem?
   /// The last item that the format cannot represent.
-  private(set) var lastLeftOut: LeftOut?
+  private(set) var lastOmittedItem: OmittedItem?
   /// The number of names that begin with an added apostrophe, so that a spreadsheet does not evaluate them.
   public internal(set) var inertNameCount = 0
   /// The number of secrets that a spreadsheet would evaluate. They are not changed, because a changed password is useless.
@@ -24,7 +24,7 @@ public struct ItemExportCounts: Sendable, Hashable {
   public internal(set) var failure: ItemExportFailure?
 
   /// An item that the format cannot represent.
-  public struct LeftOut: Sendable, Hashable {
+  public struct OmittedItem: Sendable, Hashable {
     /// The names of the item.
     public let identity: ItemDescriptor
     /// The reason, as the end of a sentence: "its secret is not text".
@@ -33,9 +33,9 @@ public struct ItemExportCounts: Sendable, Hashable {
 
   /// Records an item that the format cannot represent.
   mutating func skip(_ item: KeychainItem, _ reason: String) {
-    leftOutCount += 1
-    lastLeftOut = LeftOut(identity: ItemDescriptor(item), reason: reason)
-    if firstLeftOut == nil { firstLeftOut = lastLeftOut }
+    omittedCount += 1
+    lastOmittedItem = OmittedItem(identity: ItemDescriptor(item), reason: reason)
+    if firstOmittedItem == nil { firstOmittedItem = lastOmittedItem }
   }
 }
 

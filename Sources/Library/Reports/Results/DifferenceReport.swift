@@ -34,11 +34,11 @@ package struct DifferenceReport: Report {
     let sentences =
       emptySentences
       + [
-        showsAll ? nil : leftOutSentence, difference.undecrypted.identicalItemsSentence, undecryptedSentence,
+        showsAll ? nil : omissionSentence, difference.undecrypted.identicalItemsSentence, undecryptedSentence,
         uncomparedSecretSentence,
       ].compactMap(\.self) + doubtSentences
       + (comparesWithBackup ? [BackupBlindSpots.line] : [])
-    if showsAll { lines += leftOutLines(style) }
+    if showsAll { lines += omissionLines(style) }
     for side in [first, second] { lines += side.disclaimer?.lines(style: style) ?? [] }
     for sentence in sentences + [summary] {
       lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped(sentence)), columns: style.width)
@@ -88,9 +88,9 @@ package struct DifferenceReport: Report {
     change.summary + (change.modifiedAfter.map { " on \(LocalTimeFormat.localDay($0))" } ?? "")
   }
 
-  private func leftOutLines(_ style: TextStyle) -> [String] {
+  private func omissionLines(_ style: TextStyle) -> [String] {
     [first, second].flatMap { side in
-      side.leftOut.flatMap { item in
+      side.omissions.flatMap { item in
         let label = "  \(DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11))  "
         let name = UntrustedText.escaped(ItemText.name(item.identity), columns: 40, ellipsis: style.ellipsis)
         return WordWrap.labeled(
@@ -138,10 +138,10 @@ package struct DifferenceReport: Report {
   }
 
   /// The sentence about items that a rule excludes: "4 items of old-phone are never in a backup; -v lists them."
-  private var leftOutSentence: String? {
-    let sides = [first, second].filter { !$0.leftOut.isEmpty }
+  private var omissionSentence: String? {
+    let sides = [first, second].filter { !$0.omissions.isEmpty }
     guard let side = sides.first else { return nil }
-    let count = side.leftOut.count
+    let count = side.omissions.count
     let (verb, pronoun) = count == 1 ? ("is", "it") : ("are", "them")
     return "\(HumanReadable.count(count, "item")) of \(side.name) \(verb) never in a backup; -v lists \(pronoun)."
   }
@@ -201,8 +201,8 @@ package struct DifferenceReport: Report {
       first.noun == second.noun ? "2 \(first.noun)s compared" : "\(first.name) and \(second.name) compared"
     let sameCount = difference.sameCount
     let unknownCount = difference.unknownCount
-    if difference.isEmpty, difference.isComplete, unknownCount == 0, sameCount > 0, first.leftOut.isEmpty,
-      second.leftOut.isEmpty
+    if difference.isEmpty, difference.isComplete, unknownCount == 0, sameCount > 0, first.omissions.isEmpty,
+      second.omissions.isEmpty
     {
       let verb = sameCount == 1 ? "is" : "are"
       return "\(subject): no item differs, \(HumanReadable.grouped(sameCount)) \(verb) the same."
@@ -233,6 +233,6 @@ extension DifferenceReport {
     DifferencePage.Side(
       kind: side.kind == .archive ? .archive : .device, name: side.name, argument: side.argument,
       deviceName: side.deviceName, itemCount: side.items.count, hasKeychain: side.hasKeychain,
-      leftOut: side.leftOut)
+      omissions: side.omissions)
   }
 }

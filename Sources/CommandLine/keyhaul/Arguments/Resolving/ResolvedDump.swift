@@ -7,7 +7,7 @@ struct ResolvedDump {
   /// The name in messages: the argument as the user typed it.
   let name: String
   let path: String
-  let dump: KeychainDump
+  let contents: KeychainDump
   /// The SHA-256 digest of the file, or of a database file followed by its log or journal.
   let digest: [UInt8]
   /// The rows of a database; `nil` if this is a dump.
@@ -21,10 +21,10 @@ struct ResolvedDump {
 
   var isDatabase: Bool { database != nil }
   /// "dump" or "database".
-  var noun: String { dump.format.noun }
+  var noun: String { contents.format.noun }
 
   /// The disclaimer that every report about it contains.
-  var disclaimer: DumpDisclaimer { DumpDisclaimer(dump, named: name) }
+  var disclaimer: DumpDisclaimer { DumpDisclaimer(contents, named: name) }
 
   /// The files that are read, which no output may replace.
   var files: [String] { isDatabase ? [path, path + "-wal", path + "-shm", path + "-journal"] : [path] }
@@ -42,14 +42,14 @@ struct ResolvedDump {
     if FileKeychain.begins(with: start) { throw Self.fileKeychainError(name) }
     if KeychainDatabase.hasSignature(start) {
       let loaded = try LoadedDatabase(path, named: name, databaseKeys, in: session)
-      (dump, digest) = (loaded.dump, loaded.digest)
+      (contents, digest) = (loaded.dump, loaded.digest)
       database = DatabaseRows(database: loaded.database, rows: loaded.rows)
       return
     }
     database = nil
     let bytes = try InputFile.read(path, atMost: KeychainDump.maximumByteCount, what: name, in: session)
     do throws(KeyhaulError) {
-      dump = try session.computing { () throws(KeyhaulError) in try KeychainDump(parsing: bytes) }
+      contents = try session.computing { () throws(KeyhaulError) in try KeychainDump(parsing: bytes) }
     } catch {
       throw CommandError(
         CommandExitStatus(error.category), Self.message(error.code, name: name), why: error.reason, try: error.advice,
@@ -90,7 +90,7 @@ struct ResolvedDump {
     }
     return CommandError(
       .refused, "\(name) is a keychain dump, not a backup",
-      why: "it is read as \(dump.format.phrase): it has no keybag and no files, and nothing protects it",
+      why: "it is read as \(contents.format.phrase): it has no keybag and no files, and nothing protects it",
       try: "use a command that accepts it: inspect, export, diff, why, or plan --to DEVICE")
   }
 
@@ -98,7 +98,7 @@ struct ResolvedDump {
   func reject(_ options: BackupAccessOptions) throws(CommandError) {
     guard options.isGiven else { return }
     throw .usage(
-      "\(name) needs no password and no key", why: "it is \(dump.nature)",
+      "\(name) needs no password and no key", why: "it is \(contents.nature)",
       try: "leave the password and key flags out")
   }
 
@@ -106,7 +106,7 @@ struct ResolvedDump {
   func rejectPage(in session: Session) throws(CommandError) {
     guard session.common.isHTML else { return }
     throw .usage(
-      "--format html does not support a \(dump.format.noun)", why: "HTML pages show only backups and devices",
+      "--format html does not support a \(contents.format.noun)", why: "HTML pages show only backups and devices",
       try: "--format text or json")
   }
 
@@ -122,22 +122,22 @@ struct ResolvedDump {
   ///   count as differences.
   func side(comparesWithBackup: Bool) -> ComparisonSide {
     var items: [KeychainEntry] = []
-    var leftOut: [MigrationPlan.Decision] = []
+    var omissions: [MigrationPlan.Decision] = []
     // Tombstones are not items. When compared with a backup, they are items that a backup may contain.
-    for entry in dump.entries where comparesWithBackup || entry.attributes?.isTombstone != true {
+    for entry in contents.entries where comparesWithBackup || entry.attributes?.isTombstone != true {
       let candidate = entry.attributes.map { item in
         ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil,
           isAppClip: item[.appClip]?.integerValue.map { $0 != 0 } ?? false)
       }
       if comparesWithBackup, let candidate, let reason = ExportExclusions.exclusionReason(for: candidate) {
-        leftOut.append(entry.leftOut(because: reason))
+        omissions.append(entry.omission(because: reason))
       } else {
         items.append(entry)
       }
     }
     return ComparisonSide(
-      kind: .dump, name: name, argument: name, deviceName: nil, items: items, hasKeychain: true, leftOut: leftOut,
+      kind: .dump, name: name, argument: name, deviceName: nil, items: items, hasKeychain: true, omissions: omissions,
       keybagDamage: nil, disclaimer: disclaimer)
   }
 }

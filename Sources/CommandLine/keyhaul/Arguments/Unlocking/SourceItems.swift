@@ -45,7 +45,7 @@ struct SourceItems {
       try dump.reject(accessOptions)
       dump.warn(in: session)
       // `entries` omits items without a readable secret, which an app would find but could not use.
-      return SourceItems(name: source, dump.dump.entries)
+      return SourceItems(name: source, dump.contents.entries)
     case .backup(let backup):
       return try items(of: backup, accessOptions, in: session)
     }

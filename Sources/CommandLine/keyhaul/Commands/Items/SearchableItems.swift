@@ -30,9 +30,9 @@ struct SearchableItems {
     name = dump.name
     sourceKind = "dump"
     omitsProtectedSecrets = false
-    entries = dump.dump.items.compactMap { dumpItem in
+    entries = dump.contents.items.compactMap { dumpItem in
       let row = dump.database.map { $0.rows[dumpItem.entry].row.number }
-      let entry = KeychainEntry(dumpItem, of: dump.dump, row: row)
+      let entry = KeychainEntry(dumpItem, of: dump.contents, row: row)
       if let item = entry.item {
         return item.isTombstone ? nil : KeychainEntry(item, at: entry.rowReference, index: entry.index)
       }

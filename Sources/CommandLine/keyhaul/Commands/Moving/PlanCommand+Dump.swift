@@ -41,12 +41,12 @@ extension PlanCommand {
     do throws(KeyhaulError) {
       plan = try session.computing { () throws(KeyhaulError) in
         try Restorer.plan(
-          dump.dump, named: dump.name, hasPassword: !noPassword, onto: device, policy: move.policy)
+          dump.contents, named: dump.name, hasPassword: !noPassword, onto: device, policy: move.policy)
       }
     } catch {
       throw CommandError(error, using: device.name)
     }
-    let source = ReportSource(of: dump.dump, name: dump.name, digest: dump.digest, hasPassword: !noPassword)
+    let source = ReportSource(of: dump.contents, name: dump.name, digest: dump.digest, hasPassword: !noPassword)
     var report = try makeReport(plan, of: source, onto: device, in: session)
     report.sourceArgument = dump.name
     if countsOneTimePasswords(expectations, in: session) {
@@ -60,7 +60,7 @@ extension PlanCommand {
     in dump: ResolvedDump, moving plan: MigrationPlan, names: AppDirectory
   ) -> OneTimePasswordOverview {
     let movingIndexes = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
-    let numberedItems = dump.dump.entries.lazy.compactMap { entry in
+    let numberedItems = dump.contents.entries.lazy.compactMap { entry in
       entry.index.flatMap { index in entry.item.map { (index: index, item: $0) } }
     }
     return OneTimePasswordOverview(

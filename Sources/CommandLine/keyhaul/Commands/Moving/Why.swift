@@ -143,9 +143,9 @@ struct Why: RunnableCommand, DecryptingCommand {
   ) throws -> CommandExitStatus {
     let explanations = try Self.explainingErrors { () throws(KeyhaulError) in
       try ItemExplainer(itemFilter).explanations(
-        of: dump.dump, named: dump.name, onto: target, policy: existing.policy)
+        of: dump.contents, named: dump.name, onto: target, policy: existing.policy)
     }
-    let source = ReportSource(of: dump.dump, name: dump.name, digest: dump.digest, hasPassword: true)
+    let source = ReportSource(of: dump.contents, name: dump.name, digest: dump.digest, hasPassword: true)
     return try print(
       ItemExplanationReport(explanations: explanations, source: source, target: target?.name), in: session)
   }

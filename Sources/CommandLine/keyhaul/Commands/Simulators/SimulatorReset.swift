@@ -70,7 +70,7 @@ struct SimulatorReset: RunnableCommand {
     of groups: Set<String>, in simulator: ResolvedSimulator, _ session: Session
   ) throws(CommandError) {
     guard !session.isJSON else { return }
-    let entries = simulator.dump.dump.entries.filter { $0.identity.accessGroup.map(groups.contains) ?? false }
+    let entries = simulator.dump.contents.entries.filter { $0.identity.accessGroup.map(groups.contains) ?? false }
     try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
   }
 

@@ -35,7 +35,7 @@ package struct BackupDocument {
       "format": "backup-result/1", "device": .string(device), "archive": .text(written?.path ?? archive),
       "encrypted": .boolean(isEncrypted), "bytes": written.map { .integer($0.byteCount) } ?? .null,
       "items": .count(report.exportedCount), "total": .count(report.total),
-      "left_out": .array(report.leftOutItems.map(Self.json)), "deleted": .array(report.tombstones.map(Self.json)),
+      "left_out": .array(report.omittedItems.map(Self.json)), "deleted": .array(report.tombstones.map(Self.json)),
       "published_hardware_key": .boolean(isKeyPublished),
     ]
   }

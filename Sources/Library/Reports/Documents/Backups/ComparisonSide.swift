@@ -20,7 +20,7 @@ package struct ComparisonSide {
   /// Whether the source has a keychain. A device always has one.
   package let hasKeychain: Bool
   /// The decisions about items that a rule excludes from every backup.
-  package let leftOut: [MigrationPlan.Decision]
+  package let omissions: [MigrationPlan.Decision]
   /// The description of damage in the keybag; `nil` if there is none.
   package let keybagDamage: String?
   /// The disclaimer about a dump; `nil` if the keychain is not from a dump.
@@ -28,7 +28,7 @@ package struct ComparisonSide {
 
   package init(
     kind: Kind, name: String, argument: String?, deviceName: String?, items: [KeychainEntry], hasKeychain: Bool,
-    leftOut: [MigrationPlan.Decision], keybagDamage: String?, disclaimer: DumpDisclaimer? = nil
+    omissions: [MigrationPlan.Decision], keybagDamage: String?, disclaimer: DumpDisclaimer? = nil
   ) {
     self.kind = kind
     self.name = name
@@ -36,7 +36,7 @@ package struct ComparisonSide {
     self.deviceName = deviceName
     self.items = items
     self.hasKeychain = hasKeychain
-    self.leftOut = leftOut
+    self.omissions = omissions
     self.keybagDamage = keybagDamage
     self.disclaimer = disclaimer
   }
@@ -44,7 +44,7 @@ package struct ComparisonSide {
 
 extension KeychainEntry {
   /// Returns the decision to exclude the item from every backup.
-  package func leftOut(because rule: Reason) -> MigrationPlan.Decision {
+  package func omission(because rule: Reason) -> MigrationPlan.Decision {
     MigrationPlan.Decision(
       index: index ?? 0, identity: identity, protection: protection, outcome: .staysBehind(rule), detail: nil)
   }

@@ -44,7 +44,7 @@ package struct DifferenceDocument {
         "in_first": .each(difference.possiblyInSecond) { Self.json($0) },
         "in_second": .each(difference.possiblyInFirst) { Self.json($0) },
       ],
-      "never_in_backups": .each(first.leftOut + second.leftOut) { item in
+      "never_in_backups": .each(first.omissions + second.omissions) { item in
         .object(JSONValue.identity(item.identity) + [("reason", .text(item.outcome.reason?.rawValue))])
       },
     ]

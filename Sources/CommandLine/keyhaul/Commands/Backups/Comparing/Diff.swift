@@ -115,7 +115,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
     return ComparisonSide(
       kind: .archive, name: loaded.name, argument: argument,
       deviceName: loaded.archive.device.name,
-      items: opened.entries, hasKeychain: loaded.archive.hasKeychain, leftOut: [],
+      items: opened.entries, hasKeychain: loaded.archive.hasKeychain, omissions: [],
       keybagDamage: opened.keybagDamage)
   }
 
@@ -132,12 +132,12 @@ struct Diff: RunnableCommand, DecryptingCommand {
   ) throws -> DeviceSide {
     try device.withSession(.reading) { openDevice in
       var items: [KeychainEntry] = []
-      var leftOut: [MigrationPlan.Decision] = []
+      var omissions: [MigrationPlan.Decision] = []
       let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
       for (index, row) in rows.enumerated() {
         if let fault = row.fault, !fault.isPermanent { throw ItemError.locked("compare", on: openDevice) }
         if comparesWithBackup, let reason = exclusionReason(for: row, on: openDevice) {
-          leftOut.append(KeychainEntry(row, index: index).leftOut(because: reason))
+          omissions.append(KeychainEntry(row, index: index).omission(because: reason))
         } else {
           items.append(KeychainEntry(row, index: index))
         }
@@ -146,7 +146,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
         side: ComparisonSide(
           kind: .device, name: openDevice.name, argument: argument, deviceName: openDevice.name, items: items,
           hasKeychain: true,
-          leftOut: leftOut, keybagDamage: nil),
+          omissions: omissions, keybagDamage: nil),
         hardware: HardwareKey(.named, try openDevice.deviceKey()))
     }
   }

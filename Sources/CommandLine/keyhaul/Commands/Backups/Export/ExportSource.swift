@@ -26,7 +26,7 @@ struct ExportSource {
     origin = ExportOrigin(
       kind: .dump, name: dump.name, isRestricted: selection.isRestricted, disclaimer: dump.disclaimer)
     items = .loaded(
-      dump.dump.entries.filter { entry in
+      dump.contents.entries.filter { entry in
         entry.attributes.map(selection.matches)
           ?? selection.matches(undecryptable: entry.kind, protection: entry.protection)
       })

@@ -104,7 +104,7 @@ struct ExportedItems {
   /// The numbers of items that were not written, by reason.
   private var omittedCounts: (unsupported: Int, protected: Int, others: Int) {
     let protected = readCounts.protectedCount(of: format.kinds)
-    let (writtenCount, unsupported) = (writtenItemCounts?.count ?? 0, writtenItemCounts?.leftOutCount ?? 0)
+    let (writtenCount, unsupported) = (writtenItemCounts?.count ?? 0, writtenItemCounts?.omittedCount ?? 0)
     let others = readCounts.count - readCounts.unreadableCount - protected - unsupported - repeatedCount - writtenCount
     return (unsupported, protected, others)
   }
@@ -207,10 +207,10 @@ struct ExportedItems {
           + reason.explanation.headline,
         try: "keyhaul explain \(reason.rawValue)")
     }
-    if let first = writtenCounts?.firstLeftOut {
+    if let first = writtenCounts?.firstOmittedItem {
       throw CommandError(
         .noMatch, "no item of \(name) can be exported as \(format.name)",
-        why: leftOutText(first), try: "--format json contains every item")
+        why: omissionText(first), try: "--format json contains every item")
     }
     if readCounts.protectedCount(of: format.kinds) > 0 {
       throw CommandError(
@@ -231,11 +231,11 @@ struct ExportedItems {
       session.warn("\(HumanReadable.count(protectedCount, "item")) left out", why: Self.protectionText)
     }
     guard let writtenCounts else { return }
-    if let first = writtenCounts.firstLeftOut {
+    if let first = writtenCounts.firstOmittedItem {
       session.warn(
-        "\(HumanReadable.count(writtenCounts.leftOutCount, "item")) left out, because the \(format.name) format cannot contain "
+        "\(HumanReadable.count(writtenCounts.omittedCount, "item")) left out, because the \(format.name) format cannot contain "
           + "them",
-        why: leftOutText(first), try: "--format json contains every item")
+        why: omissionText(first), try: "--format json contains every item")
     }
     if writtenCounts.namelessCount > 0 {
       session.warn(
@@ -259,8 +259,8 @@ struct ExportedItems {
   private static let protectionText =
     "an access control protects the secret, and a virtual device has no biometry"
 
-  private func leftOutText(_ first: ItemExportCounts.LeftOut) -> String {
-    let label = writtenCounts?.leftOutCount == 1 ? "" : "the first: "
+  private func omissionText(_ first: ItemExportCounts.OmittedItem) -> String {
+    let label = writtenCounts?.omittedCount == 1 ? "" : "the first: "
     return "\(label)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)"
   }
 

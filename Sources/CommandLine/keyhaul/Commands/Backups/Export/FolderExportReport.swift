@@ -96,12 +96,12 @@ struct FolderExportReport {
   }
 
   private func warnAboutOmissions(_ files: ExtractedFiles, in session: Session) {
-    if let count = files.leftOut[.targetOutsideFolder] {
+    if let count = files.omissions[.targetOutsideFolder] {
       session.warn(
         "\(HumanReadable.count(count, "link")) not written",
         why: "\(count == 1 ? "its target" : "their targets") may be outside \(folder)")
     }
-    if let count = files.leftOut[.unfinished] {
+    if let count = files.omissions[.unfinished] {
       session.warn(
         "\(HumanReadable.count(count, "row")) of the manifest skipped",
         why: "they list entries that the device had not finished")
@@ -136,7 +136,9 @@ struct FolderExportReport {
     let digests = ExtractedFiles.DigestStatus.allCases.map {
       ($0.rawValue, JSONValue.count(files.digests[$0, default: 0]))
     }
-    let leftOut = ExtractedFiles.Omission.allCases.map { ($0.rawValue, JSONValue.count(files.leftOut[$0, default: 0])) }
+    let omissions = ExtractedFiles.Omission.allCases.map {
+      ($0.rawValue, JSONValue.count(files.omissions[$0, default: 0]))
+    }
     let faults = KeyhaulError.Code.ofBackup.compactMap { code in
       files.faults[code].map { (code.rawValue, JSONValue.count($0)) }
     }
@@ -150,7 +152,7 @@ struct FolderExportReport {
         ("bytes", .integer(files.byteCount)), ("manifest", .string(files.manifestPath)), ("digests", .object(digests)),
         ("renamed", .count(files.renamedCount)),
         ("renamed_names", .array(files.renamed.map { ["from": .string($0.from), "to": .string($0.to)] })),
-        ("left_out", .object(leftOut)), ("faults", .object(faults)), ("named_faults", .array(namedFaults)),
+        ("left_out", .object(omissions)), ("faults", .object(faults)), ("named_faults", .array(namedFaults)),
         ("dry_run", false),
       ])
   }

@@ -197,9 +197,9 @@ extension LoadedBackup {
 
 extension DumpInspection: Report {
   fileprivate init(_ dump: ResolvedDump, listsItems: Bool) {
-    let items = dump.dump.items.map(\.item)
+    let items = dump.contents.items.map(\.item)
     self.init(
-      dump.dump, named: dump.name, digest: dump.digest, listsItems: listsItems,
+      dump.contents, named: dump.name, digest: dump.digest, listsItems: listsItems,
       names: items.map { $0.map { ItemText.name(of: $0) } ?? "(encrypted)" },
       disambiguators: ItemText.disambiguators(items)
     )

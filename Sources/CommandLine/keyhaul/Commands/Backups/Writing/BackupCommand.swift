@@ -80,7 +80,7 @@ struct BackupCommand: RunnableCommand {
   }
 
   private static func status(of report: ExportReport) -> CommandExitStatus {
-    report.leftOut.contains { $0.outcome.reason?.isDamage == true } ? .partial : .ok
+    report.omissions.contains { $0.outcome.reason?.isDamage == true } ? .partial : .ok
   }
 
   private func checkFlags(_ session: Session) throws(CommandError) {
@@ -154,7 +154,7 @@ struct BackupCommand: RunnableCommand {
     let total = HumanReadable.count(report.total, "item")
     var lines = ["\(verb) \(exportedCount) of \(total) from \(device.name) to \(location) (\(size))."]
     if session.common.verbose > 0 { lines += exportedLines(report, style: session.resultStyle) }
-    lines += leftOutLines(report, style: session.resultStyle)
+    lines += omissionLines(report, style: session.resultStyle)
     if session.common.verbose > 0 { lines += tombstoneLines(report, style: session.resultStyle) }
     // The backup itself is on standard output.
     for line in lines { if output == "-" { session.info(line) } else { try session.print(line) } }
@@ -182,11 +182,11 @@ struct BackupCommand: RunnableCommand {
   private static let reasonWidth = 21
 
   /// Returns the items that the backup does not contain, by reason: "  left out  3 device-bound   "name" and 2 more: why".
-  private func leftOutLines(_ report: ExportReport, style: TextStyle) -> [String] {
-    let itemsByReason = Dictionary(grouping: report.leftOutItems, by: \.outcome.reason)
+  private func omissionLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    let itemsByReason = Dictionary(grouping: report.omittedItems, by: \.outcome.reason)
     let reasons = Reason.allCases.filter { itemsByReason[$0] != nil }
     guard let example = reasons.first else { return [] }
-    let countWidth = HumanReadable.grouped(report.leftOutItems.count).count
+    let countWidth = HumanReadable.grouped(report.omittedItems.count).count
     var lines: [String] = []
     for reason in reasons {
       let items = itemsByReason[reason] ?? []
