@@ -90,7 +90,7 @@ add(
 # KeychainCrypto
 add(
     EDGE,
-    "Library/KeychainCrypto/Certificates/CertificateAttributes+Validity.swift",
+    "Library/KeychainCrypto/Certificates/CertificateAttributes.swift",
     "&& «date <= period.end»",
     "date < period.end",
     "certificates: invalid in the last second of their validity",
@@ -198,7 +198,7 @@ add(
 )
 add(
     FIELD,
-    "Library/Keychains/Databases/KeychainDatabase+Opening.swift",
+    "Library/Keychains/Databases/KeychainDatabase.swift",
     "as: «log.hasUncommittedFrames» ?",
     "false",
     "databases: a log that is cut short counts as applied",
@@ -240,7 +240,7 @@ add(
 )
 add(
     INVERTED,
-    "Library/VirtualDevice/SecItem/Query/ParsedQuery+UseKeys.swift",
+    "Library/VirtualDevice/SecItem/Query/ParsedQuery.swift",
     "guard «call == .copyMatching» else",
     "true",
     "queries: a deletion may skip items that require authentication",

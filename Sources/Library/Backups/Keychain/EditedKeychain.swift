@@ -76,10 +76,10 @@ package final class EditedKeychain {
     return (prepared, position(of: items.count - 1))
   }
 
-  /// Changes decrypted items.
+  /// Changes decrypted items. Other items are skipped.
   ///
   /// - Parameter indices: Their positions in the original backup.
-  /// - Returns: The changed items, in the same order.
+  /// - Returns: The changed items, in the order of their indices.
   package func update(_ indices: [Int], with changes: ItemChanges) throws(ItemEditError) -> [KeychainItem] {
     var changedItems: [KeychainItem] = []
     for index in indices {
@@ -169,7 +169,7 @@ package final class EditedKeychain {
     }
   }
 
-  /// Checks that the key of a class is available, and that of the source device.
+  /// Checks that the key of a class is available, and that the source device's key is proven if the class needs it.
   private func requireUsableKey(of keyClass: KeyClass) throws(ItemEditError) {
     switch keys.availability(of: keyClass) {
     case .available: break
@@ -185,7 +185,7 @@ package final class EditedKeychain {
       throw ItemEditError(
         .classKeyMissing(keyClass), "the key of its class unwraps only with the device's hardware key")
     case .locked, .damaged, .absent:
-      throw ItemEditError(.classKeyMissing(keyClass), "the keybag has no usable key for its class")
+      throw ItemEditError(.classKeyUnusable(keyClass), "the keybag has no usable key for its class")
     }
   }
 
@@ -217,7 +217,8 @@ package final class EditedKeychain {
   }
 }
 
-/// The error of adding, changing, or removing an item of a backup. Nothing was changed.
+/// The error of adding, changing, or removing an item of a backup. The backup was not changed; the edited keychain may have been,
+/// and must not be used again.
 package struct ItemEditError: ExplainedError {
   /// The error codes.
   package enum Code: Sendable, Hashable {
@@ -225,8 +226,10 @@ package struct ItemEditError: ExplainedError {
     case duplicate
     /// No backup contains such an item, for this reason.
     case neverInBackup(Reason)
-    /// The key of the item's class is not available.
+    /// The key of the item's class unwraps only with the source device's hardware key, which was not given.
     case classKeyMissing(KeyClass)
+    /// The keybag has no key of the item's class, or a damaged one.
+    case classKeyUnusable(KeyClass)
     /// The key of the item's class depends on a device key that no item proves.
     case hardwareUnproven(KeyClass)
     /// The arguments do not describe a valid item.
@@ -258,6 +261,8 @@ package struct ItemEditError: ExplainedError {
       .init(.refused, "no backup contains such an item", advice: "another protection class, or add it on a device")
     case .classKeyMissing:
       .init(.refused, "the item cannot be encrypted", advice: "the hardware key of the source device")
+    case .classKeyUnusable:
+      .init(.refused, "the item cannot be encrypted", advice: "another protection class, or another copy of the backup")
     case .hardwareUnproven:
       .init(
         .refused, "the item cannot be encrypted", advice: "a protection class that may leave the device")

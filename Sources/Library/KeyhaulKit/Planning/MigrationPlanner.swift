@@ -100,14 +100,14 @@ package enum MigrationPlanner {
       }
     }
 
-    /// Imports the system's own items again, after the backup's items.
+    /// Imports the system's own items into the model again, after the backup's items.
     private mutating func reimportPreserved(into target: inout TargetModel, alongside items: [BackupItem]) {
       for step in target.reimportPreserved(includingTombstones: context.targetSyncs, alongside: items) {
         add(step.planned)
         // If the system has deleted the item, it is not on the target afterwards.
         let verdict =
           step.isDeletion
-          ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it is newer")
+          ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it wins")
           : Verdict(outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
         supersede(step, with: verdict)
       }
@@ -124,7 +124,7 @@ package enum MigrationPlanner {
     }
   }
 
-  /// The part of a decision that depends on the import, not on the item itself.
+  /// The result of the import of one item, or the reason why it is not imported.
   private struct Verdict {
     let outcome: MigrationPlan.Outcome
     let detail: String?

@@ -28,6 +28,10 @@ enum ItemEditErrorText {
         try: hasPassword
           ? "--device-key-file PATH, or a --protection without -this-device"
           : "--device-key-file PATH: without a password, all classes of a backup are bound to its device")
+    case .classKeyUnusable:
+      return CommandError(
+        status, "the item cannot be encrypted for \(name)", why: "\(error.reason); nothing was changed",
+        try: "another --protection, or another copy of the backup")
     case .hardwareUnproven:
       return CommandError(
         status, "the item cannot be encrypted for \(name)", why: "\(error.reason); nothing was changed",

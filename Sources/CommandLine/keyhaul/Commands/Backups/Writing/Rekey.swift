@@ -147,7 +147,8 @@ struct Rekey: RunnableCommand {
     }
     if !dryRun.isOn {
       let keys = try unlocker.classKeys(with: current.key)
-      try write(newKeybag, of: loaded, at: path, to: target, keys: keys, in: session)
+      try write(
+        newKeybag, of: loaded, at: path, to: target, keys: keys, isSamePassword: isSamePassword, in: session)
     }
     try reportChange(of: loaded, to: newKeybag, isSamePassword: isSamePassword, in: session)
   }
@@ -171,7 +172,7 @@ struct Rekey: RunnableCommand {
     }
   }
 
-  /// Returns whether a command with the current password would leave the backup as it is.
+  /// Returns whether a command with the current password would change and write nothing.
   private func hasNothingElseToChange(in loaded: LoadedBackup) -> Bool {
     let currentRounds = loaded.archive.keybag.secondRound.map { Int($0.rounds) }
     let keepsRounds = rounds == nil || rounds?.value == currentRounds
@@ -195,10 +196,11 @@ struct Rekey: RunnableCommand {
   /// Writes a new keybag into the backup, or into a copy of it.
   private func write(
     _ keybag: Keybag, of loaded: LoadedBackup, at path: String, to target: BackupRewriter.Target, keys: ClassKeys,
-    in session: Session
+    isSamePassword: Bool, in session: Session
   ) throws(CommandError) {
+    let state = isSamePassword ? "was rekeyed with the same password" : "has the new password"
     let committedChange = change.committedChange(
-      inPlace: Self.committedChange("\(loaded.name) has the new password", to: loaded))
+      inPlace: Self.committedChange("\(loaded.name) \(state)", to: loaded))
     let copy = try session.rewriting(loaded, to: change.output, committedChange) {
       (rewriter, progress) throws(KeyhaulError) -> RewrittenBackup? in
       switch target {
@@ -220,7 +222,8 @@ struct Rekey: RunnableCommand {
     warnAboutLosses(of: loaded, keys: keys, in: session)
   }
 
-  /// Rejects a manifest that differs from what the device wrote. An unreadable manifest only causes a warning.
+  /// Rejects a manifest that differs from what the device wrote. An unreadable manifest is not rejected here; it is one
+  /// of the losses that cause a warning.
   private func requireIntactManifest(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
     guard let fileList = try? loaded.archive.fileList(with: keys),
       let finding = fileList.findings.first(where: { $0.blocks(.rewriting) })
@@ -252,14 +255,17 @@ struct Rekey: RunnableCommand {
       loaded, loaded.archive.keybag, doneSentence: sentence, dryRunSentence: sentence, isWritten: false, in: session)
   }
 
-  /// Reports a changed password, or the same password with another iteration count.
+  /// Reports a changed password, or the same password, possibly with another iteration count.
   private func reportChange(
     of loaded: LoadedBackup, to newKeybag: Keybag, isSamePassword: Bool, in session: Session
   ) throws {
+    let changesIterations = newKeybag.secondRound?.rounds != loaded.archive.keybag.secondRound?.rounds
     let consequence =
-      isSamePassword
-      ? "Its password has not changed; its iteration count has."
-      : "The old password no longer works for this copy. Other copies still use it."
+      switch (isSamePassword, changesIterations) {
+      case (true, true): "Its password has not changed; its iteration count has."
+      case (true, false): "Its password has not changed."
+      case (false, _): "The old password no longer works for this copy. Other copies still use it."
+      }
     let name = UntrustedText.escaped(loaded.name)
     try report(
       loaded, newKeybag, doneSentence: "Rekeyed \(name)\(change.ending(for: loaded.name)). \(consequence)",
