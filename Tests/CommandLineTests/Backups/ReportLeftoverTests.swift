@@ -41,7 +41,7 @@ struct ReportLeftoverTests {
       pthread_sigmask(SIG_UNBLOCK, &signals, nil)
       Interruption.install()
       let failure = thrownError {
-        try ReportFile.write(to: report) { (portion) throws(CommandError) in
+        try OutputFile.write(to: report) { (portion) throws(CommandError) in
           try [1 as UInt8].withRawBytes(portion)
           raise(signal)
           try [2 as UInt8].withRawBytes(portion)
@@ -57,7 +57,7 @@ struct ReportLeftoverTests {
   func killed() async throws {
     let (session, report) = try sessionWithReport()
     await #expect(processExitsWith: .signal(SIGKILL)) { [report = report as String] in
-      try ReportFile.write(to: report) { (portion) throws(CommandError) in
+      try OutputFile.write(to: report) { (portion) throws(CommandError) in
         try [1 as UInt8].withRawBytes(portion)
         kill(getpid(), SIGKILL)
       }
@@ -67,9 +67,9 @@ struct ReportLeftoverTests {
       leftovers.count == 2 && leftovers.first?.wholeMatch(of: /\.x\.json\.[0-9a-f]{1,8}\.tmp/) != nil, "\(leftovers)")
     #expect(try bytes(report) == Self.oldReport)
     // Writing another report in the folder deletes only leftovers of that report.
-    try ReportFile.write([3], to: session.directory.path + "/reports/y.json")
+    try OutputFile.write([3], to: session.directory.path + "/reports/y.json")
     #expect(try reportNames(in: session).count == 3)
-    try ReportFile.write([4], to: report)
+    try OutputFile.write([4], to: report)
     #expect(try reportNames(in: session) == ["x.json", "y.json"])
     #expect(try bytes(report) == [4])
   }
@@ -92,12 +92,12 @@ struct ReportLeftoverTests {
     #expect(flock(descriptor, LOCK_EX) == 0)
     let before = try reportNames(in: session)
     _ = try session.file("reports/.x.json.5f.tmp", [1])
-    try ReportFile.write([2], to: report)
+    try OutputFile.write([2], to: report)
     #expect(try reportNames(in: session) == before)
     #expect(try bytes(report) == [2])
     // When the other run has ended, its leftover is deleted too.
     flock(descriptor, LOCK_UN)
-    try ReportFile.write([3], to: report)
+    try OutputFile.write([3], to: report)
     #expect(try reportNames(in: session) == before.filter { $0 != fileInUse })
   }
 }

@@ -189,8 +189,8 @@ struct SessionTests {
     let input = try test.file("a", [1])
     let link = test.directory.appending(path: "b").path
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: input)
-    #expect(status { try ReportFile.check(link, differsFrom: [input]) } == .usage)
-    #expect(status { try ReportFile.check(input, differsFrom: ["x", input]) } == .usage)
-    try ReportFile.check(test.directory.path + "/c", differsFrom: [input])
+    #expect(status { try OutputFile.check(link, differsFrom: [input]) } == .usage)
+    #expect(status { try OutputFile.check(input, differsFrom: ["x", input]) } == .usage)
+    try OutputFile.check(test.directory.path + "/c", differsFrom: [input])
   }
 }

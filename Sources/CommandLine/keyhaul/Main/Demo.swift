@@ -134,7 +134,7 @@ private final class DemoDirectory {
   }
 
   func write(_ text: String, to name: String) throws(CommandError) {
-    try ReportFile.write(Array(text.utf8), to: name)
+    try OutputFile.write(Array(text.utf8), to: name)
   }
 
   func leave() {

@@ -24,7 +24,7 @@ extension Session {
       try print(report)
       try flush()
     }
-    try ReportFile.write(to: output, beforeRenaming: printDocument) { (write) throws(CommandError) in
+    try OutputFile.write(to: output, beforeRenaming: printDocument) { (write) throws(CommandError) in
       guard !isJSON else { return try forEachPortion(ofDocument: report, write) }
       var buffered: [UInt8] = []
       var style = resultStyle
@@ -83,7 +83,7 @@ extension Session {
       throw CommandError(.failed, "the page cannot be created", why: error.reason)
     }
     if let output, output != "-" {
-      try ReportFile.write(Array(text.utf8), to: output)
+      try OutputFile.write(Array(text.utf8), to: output)
       info("Wrote \(UntrustedText.escaped(output)); open it in a browser.")
       return
     }
@@ -116,7 +116,7 @@ extension Session {
         try flush()
       }
     }
-    try ReportFile.write(to: output, body)
+    try OutputFile.write(to: output, body)
   }
 
   /// Writes items as the one document of `--json`, or only their rows if fields were chosen.

@@ -58,7 +58,7 @@ extension BackupArchive {
     case .mbdb:
       let bytes = parts[.oldDatabase] ?? []
       return FileList(
-        try explained(MetadataFile.oldDatabase.path) { () throws(FormatError) in try MBDBManifest(bytes) })
+        try translatingErrors(in: MetadataFile.oldDatabase.path) { () throws(FormatError) in try MBDBManifest(bytes) })
     }
   }
 
@@ -70,7 +70,9 @@ extension BackupArchive {
   package func fileKey(
     _ field: [UInt8], of part: String, keys: ClassKeys
   ) throws(KeyhaulError) -> Secret {
-    let wrapped = try explained("the key of \(part)") { () throws(FormatError) in try ClassWrappedKey(parsing: field) }
+    let wrapped = try translatingErrors(in: "the key of \(part)") { () throws(FormatError) in
+      try ClassWrappedKey(parsing: field)
+    }
     do throws(DataProtectionError) {
       return try keys.unwrapFileKey(field)
     } catch {

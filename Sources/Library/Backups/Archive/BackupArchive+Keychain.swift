@@ -87,7 +87,7 @@ extension BackupArchive {
 
   private func plaintext(of stored: SpooledData, key: borrowing Secret) throws(KeyhaulError) -> [UInt8] {
     let part = "the keychain file"
-    let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    let decryptor = try translatingErrors(in: part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(stored.byteCount)
     try stored.forEachPortion { (portion) throws(KeyhaulError) in
@@ -97,7 +97,7 @@ extension BackupArchive {
         throw KeyhaulError(error, in: part)
       }
     }
-    let end = try explained(part) { () throws(DataProtectionError) in try decryptor.finish() }
+    let end = try translatingErrors(in: part) { () throws(DataProtectionError) in try decryptor.finish() }
     guard end.hasValidPadding else { throw KeyhaulError(.damaged, "\(part) does not end with valid padding") }
     bytes += end.bytes
     return bytes
@@ -118,7 +118,9 @@ extension BackupArchive {
     if record.size != Int64(bytes.count) {
       anomalies.append(.sizeDiffers(recorded: record.size, found: Int64(bytes.count)))
     }
-    let file = try explained("the keychain file") { () throws(FormatError) in try KeychainBackupFile(parsing: bytes) }
+    let file = try translatingErrors(in: "the keychain file") { () throws(FormatError) in
+      try KeychainBackupFile(parsing: bytes)
+    }
     if file.isXML { anomalies.append(.finding(.keychainInXML)) }
     if !file.ignoredKeys.isEmpty { anomalies.append(.finding(.keychainKeysUnknown(file.ignoredKeys))) }
     return KeychainPayload(bytes: bytes, file: file, fileList: list, anomalies: anomalies)
@@ -131,7 +133,7 @@ extension BackupArchive {
   ) throws(KeyhaulError) -> Bool {
     if try stored.sha1() == digest { return true }
     guard areFilesEncrypted else { return false }
-    return try explained("the keychain file") { () throws(DataProtectionError) in
+    return try translatingErrors(in: "the keychain file") { () throws(DataProtectionError) in
       try Digest.sha1(plaintext) == digest
     }
   }

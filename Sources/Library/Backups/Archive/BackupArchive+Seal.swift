@@ -183,19 +183,19 @@ package final class FileSealVerifier {
     guard let sealFile = archive.seal?.contents else { return nil }
     self.path = path
     self.sealFile = sealFile
-    digest = try explained(path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    digest = try translatingErrors(in: path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
   }
 
   package func update(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     byteCount += Int64(bytes.count)
-    try explained(path) { () throws(DataProtectionError) in try digest.update(bytes) }
+    try translatingErrors(in: path) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
 
   /// Ends the check.
   ///
   /// - Throws: `.damaged` if the file does not match the seal.
   package func finish() throws(KeyhaulError) {
-    let sha256 = try explained(path) { () throws(DataProtectionError) in try digest.finish() }
+    let sha256 = try translatingErrors(in: path) { () throws(DataProtectionError) in try digest.finish() }
     let entry = SealFile.Entry(path: path, byteCount: byteCount, sha256: sha256)
     guard let reason = sealFile.violation(of: entry, at: path) else { return }
     throw KeyhaulError(.damaged, BackupFinding.sealBroken(SealViolation(path, reason)).description)

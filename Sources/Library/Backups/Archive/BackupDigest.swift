@@ -28,6 +28,8 @@ enum BackupDigest {
   }
 
   private static func sha256(_ bytes: [UInt8]) throws(KeyhaulError) -> String {
-    try explained("the digest") { () throws(DataProtectionError) in String(hexadecimal: try Digest.sha256(bytes)) }
+    try translatingErrors(in: "the digest") { () throws(DataProtectionError) in
+      String(hexadecimal: try Digest.sha256(bytes))
+    }
   }
 }

@@ -67,7 +67,9 @@ package struct PayloadScanner {
       throw KeyhaulError(.damaged, "the manifest has no key for \(storedPath)")
     }
     let key = try archive.fileKey(field, of: storedPath, keys: keys)
-    let decryptor = try explained(storedPath) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    let decryptor = try translatingErrors(in: storedPath) { () throws(DataProtectionError) in
+      try FileDecryptor(key: key)
+    }
     self.init(file, record, in: archive, decryptor: decryptor)
   }
 
@@ -107,7 +109,8 @@ package struct PayloadScanner {
       try add(bytes, to: storedDigest)
       storedByteCount += Int64(bytes.count)
       guard let decryptor else { return try deliver(bytes) }
-      try deliver(try explained(storedPath) { () throws(DataProtectionError) in try decryptor.plain(of: bytes) })
+      try deliver(
+        try translatingErrors(in: storedPath) { () throws(DataProtectionError) in try decryptor.plain(of: bytes) })
     }
     var hasValidPadding = storedByteCount > 0 || isValidIfEmpty
     if storedByteCount > 0, let decryptor {
@@ -139,7 +142,7 @@ package struct PayloadScanner {
       storedByteCount += Int64(bytes.count)
       ending.update(bytes)
     }
-    let end = try explained(storedPath) { () throws(DataProtectionError) in try ending.finish() }
+    let end = try translatingErrors(in: storedPath) { () throws(DataProtectionError) in try ending.finish() }
     return PayloadScan(
       storedByteCount: storedByteCount, plainByteCount: end.plainByteCount,
       storedSHA1: try finish(storedDigest), plainSHA1: nil,
@@ -178,17 +181,17 @@ package struct PayloadScanner {
 
   private func add(_ bytes: UnsafeRawBufferPointer, to digest: DigestStream?) throws(KeyhaulError) {
     guard let digest else { return }
-    try explained(storedPath) { () throws(DataProtectionError) in try digest.update(bytes) }
+    try translatingErrors(in: storedPath) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
 
   private func finish(_ digest: DigestStream?) throws(KeyhaulError) -> [UInt8]? {
     try digest.map { (digest) throws(KeyhaulError) in
-      try explained(storedPath) { () throws(DataProtectionError) in try digest.finish() }
+      try translatingErrors(in: storedPath) { () throws(DataProtectionError) in try digest.finish() }
     }
   }
 
   private func sha1() throws(KeyhaulError) -> DigestStream {
-    try explained(storedPath) { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    try translatingErrors(in: storedPath) { () throws(DataProtectionError) in try DigestStream(.sha1) }
   }
 
   /// Finishes the decryption. Returns `nil` if the length is not a multiple of the block size, so that there is no

@@ -10,7 +10,7 @@ enum FreeOTPPreferences {
   ///
   /// - Throws: `.damaged` if the bytes are not a binary property list.
   static func addresses(in bytes: UnsafeRawBufferPointer) throws(KeyhaulError) -> [SensitiveBytes] {
-    try explained("FreeOTP's preferences") { () throws(FormatError) in
+    try translatingErrors(in: "FreeOTP's preferences") { () throws(FormatError) in
       let preferences = try PreferencesFile(bytes)
       var addresses: [SensitiveBytes] = []
       for key in try preferences.texts("tokenOrder") ?? [] {

@@ -82,7 +82,7 @@ enum ProtonAuthenticatorStore {
   ///
   /// - Returns: The account's `otpauth` address, or `nil` if the key does not match or the content is not an account.
   static func address(of row: Row, key: SensitiveBytes) throws(KeyhaulError) -> SensitiveBytes? {
-    try explained("an account") { () throws(DataProtectionError) in
+    try translatingErrors(in: "an account") { () throws(DataProtectionError) in
       try SealedBox.open(row.box, key: key, authenticating: authenticated)?.withBytes(AuthenticatorEntry.address)
     }
   }

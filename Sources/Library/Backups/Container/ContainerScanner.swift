@@ -186,7 +186,7 @@ struct ContainerScanner {
     let stored = storedPayloads(in: directory, layout, hasBothLists: parts.contains(layout.other.listPart))
     // The keychain file may have either name, also in capitals.
     let keychain = MetadataFile.keychainFileIdentifier
-    if let path = stored.otherPath(of: keychain) {
+    if let path = stored.unusualPath(of: keychain) {
       parts[large: layout.keychainPart] = parts[large: path.contains("/") ? .keychain : .oldKeychain]
     } else if stored.byteCount(of: keychain) == nil {
       parts[large: layout.keychainPart] = nil

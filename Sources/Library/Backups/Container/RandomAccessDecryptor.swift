@@ -29,7 +29,7 @@ package final class RandomAccessDecryptor: Sendable {
   /// Creates a reader for one thread.
   package func reader() throws(KeyhaulError) -> Reader {
     let decryptor = try key.map { (key) throws(KeyhaulError) in
-      try explained(part) { () throws(DataProtectionError) in try FileSectionDecryptor(key: key.secret) }
+      try translatingErrors(in: part) { () throws(DataProtectionError) in try FileSectionDecryptor(key: key.secret) }
     }
     return Reader(stored: stored, decryptor: decryptor, part: part)
   }
@@ -87,7 +87,9 @@ package final class RandomAccessDecryptor: Sendable {
           try stored.read(at: offset - blockSize, into: block)
         }
       }
-      try explained(part) { () throws(DataProtectionError) in try decryptor.decrypt(buffer, after: previousBlock) }
+      try translatingErrors(in: part) { () throws(DataProtectionError) in
+        try decryptor.decrypt(buffer, after: previousBlock)
+      }
     }
   }
 }

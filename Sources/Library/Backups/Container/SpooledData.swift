@@ -22,7 +22,7 @@ package final class SpooledData: Sendable {
   }
 
   package convenience init(_ bytes: [UInt8]) throws(KeyhaulError) {
-    let digest = try explained("the digest") { () throws(DataProtectionError) in try Digest.sha256(bytes) }
+    let digest = try translatingErrors(in: "the digest") { () throws(DataProtectionError) in try Digest.sha256(bytes) }
     self.init(.memory(bytes), byteCount: bytes.count, sha256: digest)
   }
 
@@ -62,11 +62,11 @@ package final class SpooledData: Sendable {
   /// Returns the SHA-1 digest of the content, 20 bytes.
   package func sha1() throws(KeyhaulError) -> [UInt8] {
     let part = "the digest"
-    let digest = try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    let digest = try translatingErrors(in: part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
     try forEachPortion { (portion) throws(KeyhaulError) in
-      try explained(part) { () throws(DataProtectionError) in try digest.update(portion) }
+      try translatingErrors(in: part) { () throws(DataProtectionError) in try digest.update(portion) }
     }
-    return try explained(part) { () throws(DataProtectionError) in try digest.finish() }
+    return try translatingErrors(in: part) { () throws(DataProtectionError) in try digest.finish() }
   }
 
   /// Returns the content in memory.
@@ -96,7 +96,7 @@ package struct SpooledDataBuilder: ~Copyable {
   ) throws(KeyhaulError) {
     let isLarge = storage == .temporaryFile && expected >= ManifestStorage.minimumFileByteCount
     let file = isLarge ? try UnlinkedTemporaryFile(system: system) : nil
-    digest = try explained("the digest") { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    digest = try translatingErrors(in: "the digest") { () throws(DataProtectionError) in try DigestStream(.sha256) }
     self.storage = storage
     self.system = system
     self.file = file

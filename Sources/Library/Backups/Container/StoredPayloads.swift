@@ -74,7 +74,7 @@ public struct StoredPayloads: Sendable, Equatable {
   /// The total size of all payloads.
   package private(set) var byteCount: Int64 = 0
   /// The paths of payloads with unusual names, relative to the backup's directory.
-  private(set) var otherPaths: [Name: String] = [:]
+  private(set) var unusualPaths: [Name: String] = [:]
   /// The candidates for payloads with unusual names, until all files are known.
   private var candidates: [Name: [(path: String, byteCount: Int64)]] = [:]
   /// The paths of candidates that are not used.
@@ -104,8 +104,8 @@ public struct StoredPayloads: Sendable, Equatable {
   func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
 
   /// Returns the path of a payload with an unusual name, otherwise `nil`.
-  package func otherPath(of fileIdentifier: some StringProtocol) -> String? {
-    otherPaths.isEmpty ? nil : Name(fileIdentifier).flatMap { otherPaths[$0] }
+  package func unusualPath(of fileIdentifier: some StringProtocol) -> String? {
+    unusualPaths.isEmpty ? nil : Name(fileIdentifier).flatMap { unusualPaths[$0] }
   }
 
   /// Returns whether a file is an unused candidate for a payload.
@@ -113,13 +113,13 @@ public struct StoredPayloads: Sendable, Equatable {
 
   /// Returns the path of a payload, stored or not.
   func path(of fileIdentifier: String, in layout: BackupLayout) -> String {
-    otherPath(of: fileIdentifier) ?? layout.storedPath(of: fileIdentifier)
+    unusualPath(of: fileIdentifier) ?? layout.storedPath(of: fileIdentifier)
   }
 
   /// The finding about unusual names, or `nil` if there are none.
   package var finding: BackupFinding? {
-    guard let first = otherPaths.values.min() ?? unusedCandidates.min() else { return nil }
-    return .payloadsRenamed(count: otherPaths.count, unread: unusedCandidates.count, first: first)
+    guard let first = unusualPaths.values.min() ?? unusedCandidates.min() else { return nil }
+    return .payloadsRenamed(count: unusualPaths.count, unread: unusedCandidates.count, first: first)
   }
 
   var anomalies: [BackupAnomaly] { finding.map { [.finding($0)] } ?? [] }
@@ -137,7 +137,7 @@ public struct StoredPayloads: Sendable, Equatable {
       if files.count == 1, byteCounts[name] == nil, !irregular.contains(name) {
         byteCounts[name] = files[0].byteCount
         byteCount += files[0].byteCount
-        otherPaths[name] = files[0].path
+        unusualPaths[name] = files[0].path
       } else {
         unusedCandidates.formUnion(files.map(\.path))
       }

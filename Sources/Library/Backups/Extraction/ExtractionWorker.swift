@@ -218,7 +218,7 @@ extension ExtractionWorker {
     do throws(KeyhaulError) {
       let source: StoredPayload
       if let payload { source = payload } else { source = try job.archive.payload(of: file) }
-      let digest = try explained("SHA-256") { () throws(DataProtectionError) in try DigestStream(.sha256) }
+      let digest = try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try DigestStream(.sha256) }
       let reading = try job.reader.read(source, as: file, with: job.keys) {
         (portion) throws(KeyhaulError) -> Void in
         beforeStep()
@@ -229,11 +229,11 @@ extension ExtractionWorker {
           writeError = error
           throw KeyhaulError(.unwritable, error.reason)
         }
-        try explained("SHA-256") { () throws(DataProtectionError) in try digest.update(portion) }
+        try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try digest.update(portion) }
         job.journal.add(Int64(portion.count))
       }
       job.journal.add(reading.payload.storedByteCount - reading.payload.plainByteCount)
-      return (reading, try explained("SHA-256") { () throws(DataProtectionError) in try digest.finish() })
+      return (reading, try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try digest.finish() })
     } catch {
       if let writeError { throw .stop(job.folder.explain(writeError)) }
       let endsExtraction = error.isResourceShortage || error.code == .interrupted || error.code == .notStreamable

@@ -196,7 +196,9 @@ public final class FileList: Sendable {
       case .mbdb(let manifest):
         guard let offset = Int(exactly: location.value) else { return nil }
         var cursor = manifest.entries(from: offset)
-        let entry = try explained(MetadataFile.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
+        let entry = try translatingErrors(in: MetadataFile.oldDatabase.path) { () throws(FormatError) in
+          try cursor.next()
+        }
         return try entry.map { (entry) throws(KeyhaulError) in try ListedFile(entry) }
       }
     }
@@ -256,7 +258,8 @@ public final class FileList: Sendable {
     var quota = RowQuota()
     while true {
       let offset = cursor.offset
-      let entry = try explained(MetadataFile.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
+      let entry = try translatingErrors(in: MetadataFile.oldDatabase.path) { () throws(FormatError) in try cursor.next()
+      }
       guard let entry else { return }
       try quota.add()
       try body(entry, offset)

@@ -48,7 +48,7 @@ public struct ListedFile: Sendable, Hashable {
     case .undecryptable(let reason):
       throw KeyhaulError(.damaged, "the record of \(fileIdentifier): \(reason)")
     case .archive(let bytes):
-      return try explained("the record of \(fileIdentifier)") { () throws(FormatError) in
+      return try translatingErrors(in: "the record of \(fileIdentifier)") { () throws(FormatError) in
         try FileRecord(archive: bytes)
       }
     }
@@ -80,14 +80,14 @@ public struct ListedFile: Sendable, Hashable {
   }
 
   static func identifier(domain: String, relativePath: String) throws(KeyhaulError) -> String {
-    try explained("a file's identifier") { () throws(DataProtectionError) in
+    try translatingErrors(in: "a file's identifier") { () throws(DataProtectionError) in
       try fileIdentifier(domain: domain, relativePath: relativePath)
     }
   }
 
   /// Returns the stored name for names that may not be UTF-8.
   package static func identifier(domain: [UInt8], path: [UInt8]) throws(KeyhaulError) -> String {
-    try explained("a file's identifier") { () throws(DataProtectionError) in
+    try translatingErrors(in: "a file's identifier") { () throws(DataProtectionError) in
       try fileIdentifier(domain: domain, path: path)
     }
   }

@@ -188,7 +188,9 @@ final class ManifestDatabase: Sendable {
     var domains = DomainCounter()
     var undecoded = UndecodedNames()
     var quota = FileList.RowQuota()
-    let hasher = try explained("the manifest database") { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    let hasher = try translatingErrors(in: "the manifest database") { () throws(DataProtectionError) in
+      try DigestStream(.sha1)
+    }
     try forEachRow(columns) { (row) throws(KeyhaulError) in
       try quota.add()
       let kind = ListedFile.Kind(row, records)

@@ -78,7 +78,7 @@ extension BackupItem {
     var items: [BackupItem] = []
     items.reserveCapacity(availability == nil ? range.count : 0)
     let entries = try file.entries(range.allSatisfy(isReusable) ? range.prefix(0) : range)
-    let digest = try explained { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    let digest = try translatingErrors { () throws(DataProtectionError) in try DigestStream(.sha256) }
     for index in range {
       if isReusable(index) {
         items.append(earlierItems[index])
@@ -91,7 +91,7 @@ extension BackupItem {
           continue
         }
       }
-      let fingerprint = try explained { () throws(DataProtectionError) in
+      let fingerprint = try translatingErrors { () throws(DataProtectionError) in
         try digest.update(data ?? entry.persistentReference ?? [])
         return try digest.finish { ItemFingerprint($0) }
       }
@@ -104,12 +104,6 @@ extension BackupItem {
   /// Returns the key class of an encrypted item, or `nil` if its data cannot be parsed.
   private static func keyClass(of data: [UInt8]) -> KeyClass? {
     (try? ItemBlob(parsing: data))?.keyClass ?? (try? LegacyItemBlob(parsing: data))?.keyClass
-  }
-
-  private static func explained<Value: ~Copyable>(
-    _ body: () throws(DataProtectionError) -> Value
-  ) throws(KeyhaulError) -> Value {
-    try translatingErrors(body)
   }
 
   /// Returns summaries, by position, of items that need the source device's key.

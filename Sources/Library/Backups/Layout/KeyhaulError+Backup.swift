@@ -208,8 +208,8 @@ extension FormatError {
 }
 
 /// Runs a closure and converts its error to one for a part of a backup.
-package func explained<Value: ~Copyable, Failure: ExplainedError>(
-  _ part: String, _ body: () throws(Failure) -> Value
+package func translatingErrors<Value: ~Copyable, Failure: ExplainedError>(
+  in part: String, _ body: () throws(Failure) -> Value
 ) throws(KeyhaulError) -> Value {
   try converting({ KeyhaulError($0, in: part) }, body)
 }

@@ -131,7 +131,7 @@ package struct BackupManifest: Sendable {
   ) throws(KeyhaulError) -> (keybag: Keybag, fault: String?) {
     guard let bag = value?.dataValue else { return (Keybag(), "\(part) has no keybag") }
     do throws(KeyhaulError) {
-      return (try explained("the keybag") { () throws(FormatError) in try Keybag(parsing: bag) }, nil)
+      return (try translatingErrors(in: "the keybag") { () throws(FormatError) in try Keybag(parsing: bag) }, nil)
     } catch {
       guard error.category == .damaged else { throw error }
       return (Keybag(), error.reason)
@@ -174,7 +174,7 @@ extension BackupDevice {
 
 /// Returns the root dictionary of a property list, binary or XML.
 package func rootDictionary(of bytes: [UInt8], in part: String) throws(KeyhaulError) -> PropertyDictionary {
-  let value = try explained(part) { () throws(FormatError) in
+  let value = try translatingErrors(in: part) { () throws(FormatError) in
     XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes)
   }
   guard let dictionary = value.dictionaryValue else {

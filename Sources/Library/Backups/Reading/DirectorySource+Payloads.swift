@@ -36,9 +36,10 @@ extension DirectorySource {
 
   /// Returns the path of a payload that is missing under its usual name, or `nil` if it is not found or the names
   /// cannot be listed.
-  func otherPath(of identifier: String, in directory: borrowing OwnedFileDescriptor, _ layout: BackupLayout) -> String?
+  func unusualPath(of identifier: String, in directory: borrowing OwnedFileDescriptor, _ layout: BackupLayout)
+    -> String?
   {
-    (try? payloads(of: directory, layout: layout, only: identifier))?.otherPath(of: identifier)
+    (try? payloads(of: directory, layout: layout, only: identifier))?.unusualPath(of: identifier)
   }
 
   private struct Search {

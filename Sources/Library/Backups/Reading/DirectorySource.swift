@@ -40,7 +40,7 @@ package struct DirectorySource {
     let layout = parts.layout ?? .manifestDB
     parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, in: directory)
     if !parts.contains(layout.keychainPart),
-      let path = otherPath(of: MetadataFile.keychainFileIdentifier, in: directory, layout)
+      let path = unusualPath(of: MetadataFile.keychainFileIdentifier, in: directory, layout)
     {
       parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, at: path, in: directory)
       parts.isKeychainRenamed = true
@@ -92,7 +92,7 @@ package struct DirectorySource {
   private func readJournal(
     _ part: MetadataFile, in directory: borrowing OwnedFileDescriptor, to parts: inout MetadataFiles
   ) throws(KeyhaulError) {
-    let status = try explained(part.path) { () throws(Errno) in
+    let status = try translatingErrors(in: part.path) { () throws(Errno) in
       try system.status(of: part.path.systemName, in: directory)
     }
     guard let status, status.kind != .file || status.byteCount > 0 else { return }
@@ -160,7 +160,7 @@ package struct DirectorySource {
     let file = try ifExists(path) { () throws(Errno) in try system.openForReading(name, in: directory) }
     guard let file else { return nil }
     let raw = file.raw
-    let status = try explained(path) { () throws(Errno) in try system.status(of: raw) }
+    let status = try translatingErrors(in: path) { () throws(Errno) in try system.status(of: raw) }
     guard status.kind == .file else { throw KeyhaulError(.hostile, "\(path) is not a regular file") }
     return OpenFile(path: path, descriptor: file, byteCount: status.byteCount)
   }
@@ -178,8 +178,8 @@ package struct DirectorySource {
   }
 
   /// Runs a system call for a path and converts its error.
-  private func explained<Value>(
-    _ path: String, _ call: () throws(Errno) -> Value
+  private func translatingErrors<Value>(
+    in path: String, _ call: () throws(Errno) -> Value
   ) throws(KeyhaulError) -> Value {
     do throws(Errno) {
       return try call()
@@ -218,7 +218,7 @@ package struct DirectorySource {
     defer { buffer.deallocate() }
     var totalByteCount = 0
     while true {
-      let count = try explained(path) { () throws(Errno) in try system.read(raw, into: buffer) }
+      let count = try translatingErrors(in: path) { () throws(Errno) in try system.read(raw, into: buffer) }
       if count == 0 { return }
       totalByteCount += count
       guard totalByteCount <= limit else {

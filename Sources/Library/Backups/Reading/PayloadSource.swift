@@ -20,15 +20,15 @@ final class SharedDescriptor: Sendable {
 package final class DirectoryHandle: Sendable {
   package let descriptor: OwnedFileDescriptor
   /// The paths of payloads with unusual names, listed when the first payload is missing.
-  private let otherPaths = Locked<[StoredPayloads.Name: String]?>(nil)
+  private let unusualPaths = Locked<[StoredPayloads.Name: String]?>(nil)
 
   package init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
 
   /// Returns the path of a payload that is missing under its usual name, or `nil` if it is not found or the names
   /// cannot be listed.
-  func otherPath(of identifier: String, _ layout: BackupLayout, by source: DirectorySource) -> String? {
-    otherPaths.withLock { cachedPaths in
-      let paths = cachedPaths ?? (try? source.payloads(of: descriptor, layout: layout))?.otherPaths ?? [:]
+  func unusualPath(of identifier: String, _ layout: BackupLayout, by source: DirectorySource) -> String? {
+    unusualPaths.withLock { cachedPaths in
+      let paths = cachedPaths ?? (try? source.payloads(of: descriptor, layout: layout))?.unusualPaths ?? [:]
       cachedPaths = paths
       return paths.isEmpty ? nil : StoredPayloads.Name(identifier).flatMap { paths[$0] }
     }
@@ -104,14 +104,16 @@ package final class PayloadHasher: PayloadObserver {
 
   /// Creates a hasher for a single payload.
   package init() throws(KeyhaulError) {
-    digest = try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    digest = try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in
+      try DigestStream(.sha256)
+    }
   }
 
   func begin() { state = .begun }
 
   func update(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     byteCount += Int64(bytes.count)
-    try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.update(bytes) }
+    try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
 
   func end() { state = .complete }
@@ -129,6 +131,7 @@ package final class PayloadHasher: PayloadObserver {
     if state == .unread { _ = try? payload.observed(by: self).forEachPortion { (_) throws(KeyhaulError) in } }
     return SealFile.Entry(
       path: path, byteCount: state == .complete ? byteCount : Self.invalidByteCount,
-      sha256: try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.finish() })
+      sha256: try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.finish()
+      })
   }
 }

@@ -51,10 +51,10 @@ package struct StoredPayload {
     switch location {
     case .file(let path, let layout, let handle, let source):
       if try source.readPayload(path, in: handle.descriptor, portion: body) { return true }
-      guard let otherPath = handle.otherPath(of: fileIdentifier, layout, by: source), otherPath != path else {
+      guard let unusualPath = handle.unusualPath(of: fileIdentifier, layout, by: source), unusualPath != path else {
         return false
       }
-      return try source.readPayload(otherPath, in: handle.descriptor, portion: body)
+      return try source.readPayload(unusualPath, in: handle.descriptor, portion: body)
     case .currentEntry(let file, let reader):
       try reader.forEachPortion(of: file, body)
       return true

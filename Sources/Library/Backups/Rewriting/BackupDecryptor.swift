@@ -90,20 +90,20 @@ final class BackupDecryptor {
   private func read(
     _ payload: StoredPayload, _ file: ListedFile
   ) throws(KeyhaulError) -> (ReadableFile, matchesList: Bool) {
-    let digest = try explained("a digest") { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    let digest = try translatingErrors(in: "a digest") { () throws(DataProtectionError) in try DigestStream(.sha1) }
     let scanner = try PayloadScanner(of: file, in: archive, with: keys)
     let scan = try scanner.run(payload) { (portion) throws(KeyhaulError) in
       // Bytes count as progress only when they are read for writing.
       do throws(KeyhaulError) { try copyProgress.add(0) } catch {
         throw KeyhaulError(.interrupted, "it was stopped")
       }
-      try explained("a digest") { () throws(DataProtectionError) in try digest.update(portion) }
+      try translatingErrors(in: "a digest") { () throws(DataProtectionError) in try digest.update(portion) }
     }
     guard scan.hasValidPadding else {
       throw KeyhaulError(.damaged, "\(file.fileIdentifier) does not end with valid padding")
     }
     let recordedDigest = try file.record()?.digest
-    let plainDigest = try explained("a digest") { () throws(DataProtectionError) in try digest.finish() }
+    let plainDigest = try translatingErrors(in: "a digest") { () throws(DataProtectionError) in try digest.finish() }
     let readableFile = ReadableFile(
       file: file, plainByteCount: scan.plainByteCount, digest: recordedDigest == scan.storedSHA1 ? plainDigest : nil)
     return (readableFile, matchesList: scan.matches(recordedDigest) != false)
@@ -168,13 +168,13 @@ final class BackupDecryptor {
       EntryName(file.path), byteCount: readableFile.plainByteCount, modificationTime: file.modificationTime)
     try file.forEachPortion { (portion) throws(KeyhaulError) in
       try write(
-        try explained(file.path) { () throws(DataProtectionError) in try cipher.update(portion) })
+        try translatingErrors(in: file.path) { () throws(DataProtectionError) in try cipher.update(portion) })
       guard byteCount <= readableFile.plainByteCount else { throw changed }
       try copyProgress.add(portion.count)
     }
     if file.byteCount > 0 {
       try write(
-        try explained(file.path) { () throws(DataProtectionError) in try cipher.finish() }.bytes)
+        try translatingErrors(in: file.path) { () throws(DataProtectionError) in try cipher.finish() }.bytes)
     }
     guard byteCount == readableFile.plainByteCount else { throw changed }
     try sink.end()
@@ -189,14 +189,16 @@ final class BackupDecryptor {
       throw KeyhaulError(.damaged, "the manifest has no key for \(file.fileIdentifier)")
     }
     let key = try archive.fileKey(field, of: file.fileIdentifier, keys: keys)
-    return try explained(file.fileIdentifier) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    return try translatingErrors(in: file.fileIdentifier) { () throws(DataProtectionError) in
+      try FileDecryptor(key: key)
+    }
   }
 
   /// Updates the row of a decrypted file.
   private func updateRow(of readableFile: ReadableFile) throws(KeyhaulError) {
     let identifier = readableFile.file.fileIdentifier
     guard let oldRecord = try list.archive(of: identifier) else { return }
-    let newRecord = try explained("the record of \(identifier)") { () throws(FormatError) in
+    let newRecord = try translatingErrors(in: "the record of \(identifier)") { () throws(FormatError) in
       try FileRecord.replacing(encryptionKey: nil, digest: readableFile.digest, in: oldRecord)
     }
     try list.replaceArchive(of: identifier, with: newRecord)

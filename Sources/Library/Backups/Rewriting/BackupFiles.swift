@@ -179,7 +179,7 @@ struct BackupFiles {
         return storedPath
       }
       let stored = try storedFiles()
-      if stored.otherPath(of: identifier) == storedPath { return layout.storedPath(of: identifier) }
+      if stored.unusualPath(of: identifier) == storedPath { return layout.storedPath(of: identifier) }
       // An updated device may leave its old file list and the payloads of that list. These keep their paths.
       let isLeftover =
         layout.other.storedPath(of: identifier) == storedPath && !stored.isUnusedCandidate(storedPath)

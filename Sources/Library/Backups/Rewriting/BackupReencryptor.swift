@@ -63,7 +63,7 @@ final class BackupReencryptor<Random: RandomSource> {
     guard file.byteCount.isMultiple(of: Int64(blockSize)), lastBlocks.count >= blockSize else { throw damaged(file) }
     let previousBlock = lastBlocks.count > blockSize ? Array(lastBlocks.prefix(blockSize)) : nil
     let lastBlock = lastBlocks.suffix(blockSize)
-    let plaintext = try explained(file.path) { () throws(DataProtectionError) in
+    let plaintext = try translatingErrors(in: file.path) { () throws(DataProtectionError) in
       let decryptor = try FileSectionDecryptor(key: key)
       return try [UInt8](count: lastBlock.count) { (block) throws(DataProtectionError) in
         block.copyBytes(from: lastBlock)
@@ -128,7 +128,7 @@ final class BackupReencryptor<Random: RandomSource> {
     _ file: BackupFiles.File, _ identifier: String, _ oldRecord: [UInt8], to sink: any StoredFileSink
   ) throws(KeyhaulError) {
     let change = encrypts ? try encrypt(file, oldRecord, to: sink) : try decrypt(file, identifier, to: sink)
-    let newRecord = try explained("the record of \(file.path)") { () throws(FormatError) in
+    let newRecord = try translatingErrors(in: "the record of \(file.path)") { () throws(FormatError) in
       try FileRecord.replacing(encryptionKey: change.key, digest: change.digest, in: oldRecord)
     }
     try list.replaceArchive(of: identifier, with: newRecord)
@@ -137,7 +137,7 @@ final class BackupReencryptor<Random: RandomSource> {
   private func encrypt(
     _ file: BackupFiles.File, _ recordArchive: [UInt8], to sink: any StoredFileSink
   ) throws(KeyhaulError) -> RecordChange {
-    let record = try explained("the record of \(file.path)") { () throws(FormatError) in
+    let record = try translatingErrors(in: "the record of \(file.path)") { () throws(FormatError) in
       try FileRecord(archive: recordArchive)
     }
     let recordedClass = record.protectionClass
@@ -147,9 +147,11 @@ final class BackupReencryptor<Random: RandomSource> {
     guard let size = FileCipher.encryptedSize(of: UInt64(file.byteCount)).flatMap(Int64.init(exactly:)) else {
       throw KeyhaulError(.overLimit, "\(file.path) is too large")
     }
-    let cipher = try explained(file.path) { () throws(DataProtectionError) in try FileEncryptor(key: key.secret) }
+    let cipher = try translatingErrors(in: file.path) { () throws(DataProtectionError) in
+      try FileEncryptor(key: key.secret)
+    }
     let digest = try send(file, byteCount: size, to: sink) { (portion) throws(KeyhaulError) in
-      try explained(file.path) { () throws(DataProtectionError) in
+      try translatingErrors(in: file.path) { () throws(DataProtectionError) in
         if let portion { try cipher.update(portion) } else { try cipher.finish() }
       }
     }
@@ -162,13 +164,13 @@ final class BackupReencryptor<Random: RandomSource> {
     guard let size = plainByteCounts[identifier], let key = try fileKey(of: identifier) else {
       throw KeyhaulError(.damaged, "the manifest has no key for \(file.path)")
     }
-    let cipher = try explained(file.path) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    let cipher = try translatingErrors(in: file.path) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
     let digest = try send(file, byteCount: size, to: sink) { (portion) throws(KeyhaulError) in
       if let portion {
-        return try explained(file.path) { () throws(DataProtectionError) in try cipher.update(portion) }
+        return try translatingErrors(in: file.path) { () throws(DataProtectionError) in try cipher.update(portion) }
       }
       guard file.byteCount > 0 else { return [] }
-      let end = try explained(file.path) { () throws(DataProtectionError) in try cipher.finish() }
+      let end = try translatingErrors(in: file.path) { () throws(DataProtectionError) in try cipher.finish() }
       guard end.hasValidPadding else { throw damaged(file) }
       return end.bytes
     }
@@ -183,9 +185,9 @@ final class BackupReencryptor<Random: RandomSource> {
     _ file: BackupFiles.File, byteCount: Int64, to sink: any StoredFileSink,
     _ transform: (UnsafeRawBufferPointer?) throws(KeyhaulError) -> [UInt8]
   ) throws(KeyhaulError) -> [UInt8] {
-    let digest = try explained(file.path) { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    let digest = try translatingErrors(in: file.path) { () throws(DataProtectionError) in try DigestStream(.sha1) }
     func write(_ bytes: [UInt8]) throws(KeyhaulError) {
-      try explained(file.path) { () throws(DataProtectionError) in try digest.update(bytes) }
+      try translatingErrors(in: file.path) { () throws(DataProtectionError) in try digest.update(bytes) }
       try sink.write(bytes)
     }
     let sealVerifier = try FileSealVerifier(of: file.path, in: archive)
@@ -199,14 +201,16 @@ final class BackupReencryptor<Random: RandomSource> {
     try sealVerifier?.finish()
     try write(try transform(nil))
     try sink.end()
-    return try explained(file.path) { () throws(DataProtectionError) in try digest.finish() }
+    return try translatingErrors(in: file.path) { () throws(DataProtectionError) in try digest.finish() }
   }
 
   /// Returns the key of a file, or `nil` if the file is not listed.
   private func fileKey(of identifier: String) throws(KeyhaulError) -> Secret? {
     guard let row = try list.archive(of: identifier) else { return nil }
     let part = archive.layout.storedPath(of: identifier)
-    let record = try explained("the record of \(part)") { () throws(FormatError) in try FileRecord(archive: row) }
+    let record = try translatingErrors(in: "the record of \(part)") { () throws(FormatError) in
+      try FileRecord(archive: row)
+    }
     guard let field = record.encryptionKey?.serialized() else {
       throw KeyhaulError(.damaged, "the manifest has no key for \(part)")
     }
@@ -221,13 +225,16 @@ final class BackupReencryptor<Random: RandomSource> {
 
   /// Creates a file key, which is also returned wrapped with the key of a class.
   private func makeKey(of keyClass: KeyClass) throws(KeyhaulError) -> (NewKey, ClassWrappedKey) {
-    let key = try explained("the key of a file") { () throws(DataProtectionError) in
+    let key = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
       NewKey(try Secret(count: 32, from: random))
     }
-    let field = try explained("the key of a file") { () throws(DataProtectionError) in
+    let field = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
       try keys.wrapFileKey(key.secret, keyClass: keyClass, random: random)
     }
-    return (key, try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
+    return (
+      key,
+      try translatingErrors(in: "the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) }
+    )
   }
 
   private struct DeferredMetadata {
@@ -246,7 +253,7 @@ final class BackupReencryptor<Random: RandomSource> {
       return DeferredMetadata(database: plaintext, manifest: manifest, key: nil)
     }
     let (key, wrappedKey) = try makeKey(of: Self.fileClass)
-    let database = try explained("the manifest database") { () throws(DataProtectionError) in
+    let database = try translatingErrors(in: "the manifest database") { () throws(DataProtectionError) in
       try FileCipher.encrypt(plaintext, key: key.secret)
     }
     let manifest = try editor.replacing(keybag: keybag, manifestKey: wrappedKey)

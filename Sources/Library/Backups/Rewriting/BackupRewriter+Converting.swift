@@ -157,6 +157,6 @@ extension BackupRewriter {
   private static func translatingErrors<Value>(
     _ file: BackupFiles.File, _ body: () throws(DataProtectionError) -> Value
   ) throws(KeyhaulError) -> Value {
-    try explained(file.path, body)
+    try translatingErrors(in: file.path, body)
   }
 }

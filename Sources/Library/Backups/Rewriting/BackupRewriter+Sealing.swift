@@ -132,14 +132,14 @@ extension BackupArchive {
     of payload: StoredPayload, _ copyProgress: CopyProgress
   ) throws(KeyhaulError) -> SealFile.Entry {
     let identifier = payload.fileIdentifier
-    let digest = try explained(identifier) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    let digest = try translatingErrors(in: identifier) { () throws(DataProtectionError) in try DigestStream(.sha256) }
     var byteCount: Int64 = 0
     _ = try payload.forEachPortion { (portion) throws(KeyhaulError) in
-      try explained(identifier) { () throws(DataProtectionError) in try digest.update(portion) }
+      try translatingErrors(in: identifier) { () throws(DataProtectionError) in try digest.update(portion) }
       byteCount += Int64(portion.count)
       try copyProgress.addRead(portion.count)
     }
-    let sha256 = try explained(identifier) { () throws(DataProtectionError) in try digest.finish() }
+    let sha256 = try translatingErrors(in: identifier) { () throws(DataProtectionError) in try digest.finish() }
     return SealFile.Entry(path: layout.storedPath(of: identifier), byteCount: byteCount, sha256: sha256)
   }
 }

@@ -29,7 +29,7 @@ final class KeychainReplacement {
     let oldPayload = try archive.keychainFile(with: self.keys)
     let list = try ManifestWorkingCopy(try archive.databaseBytes(with: self.keys))
     guard let oldRecord = try list.archive(of: identifier) else { throw Self.missingRecordError }
-    let record = try explained("the record of the keychain file") { () throws(FormatError) in
+    let record = try translatingErrors(in: "the record of the keychain file") { () throws(FormatError) in
       try FileRecord(archive: oldRecord)
     }
     var stored = plaintext
@@ -39,7 +39,7 @@ final class KeychainReplacement {
     }
     let isPlaintextDigest = try isPlaintextDigest(record.digest, of: oldPayload)
     let digest = record.digest == nil ? nil : try Self.sha1(isPlaintextDigest ? plaintext : stored)
-    let newRecord = try explained("the record of the keychain file") { () throws(FormatError) in
+    let newRecord = try translatingErrors(in: "the record of the keychain file") { () throws(FormatError) in
       try FileRecord.replacing(
         encryptionKey: wrappedKey, digest: digest, size: Int64(plaintext.count), in: oldRecord)
     }
@@ -69,25 +69,25 @@ final class KeychainReplacement {
     _ plaintext: [UInt8], _ keyClass: KeyClass, with keys: ClassKeys, _ random: some RandomSource
   ) throws(KeyhaulError) -> (stored: [UInt8], wrappedKey: ClassWrappedKey) {
     let part = "the keychain file"
-    let (stored, field) = try explained(part) { () throws(DataProtectionError) in
+    let (stored, field) = try translatingErrors(in: part) { () throws(DataProtectionError) in
       let key = try Secret(count: 32, from: random)
       let stored = try FileCipher.encrypt(plaintext, key: key)
       return (stored, try keys.wrapFileKey(key, keyClass: keyClass, random: random))
     }
-    return (stored, try explained(part) { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
+    return (stored, try translatingErrors(in: part) { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
   }
 
   /// Encrypts the list with its current key, so that the manifest stays unchanged.
   private func encrypted(list: [UInt8]) throws(KeyhaulError) -> [UInt8] {
     guard archive.isListFileEncrypted, let field = archive.manifest.manifestKey else { return list }
     let key = try archive.fileKey(field, of: "the manifest database", keys: keys)
-    return try explained("the manifest database") { () throws(DataProtectionError) in
+    return try translatingErrors(in: "the manifest database") { () throws(DataProtectionError) in
       try FileCipher.encrypt(list, key: key)
     }
   }
 
   private static func sha1(_ bytes: [UInt8]) throws(KeyhaulError) -> [UInt8] {
-    try explained("the keychain file") { () throws(DataProtectionError) in try Digest.sha1(bytes) }
+    try translatingErrors(in: "the keychain file") { () throws(DataProtectionError) in try Digest.sha1(bytes) }
   }
 
   // MARK: Writing

@@ -21,7 +21,9 @@ final class SealingSink: StoredFileSink {
     self.sink = sink
     self.layout = layout
     self.directory = directory
-    digest = try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    digest = try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in
+      try DigestStream(.sha256)
+    }
   }
 
   func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(KeyhaulError) {
@@ -59,6 +61,6 @@ final class SealingSink: StoredFileSink {
   }
 
   private func translatingErrors<Value>(_ body: () throws(DataProtectionError) -> Value) throws(KeyhaulError) -> Value {
-    try explained(MetadataFile.seal.path, body)
+    try translatingErrors(in: MetadataFile.seal.path, body)
   }
 }

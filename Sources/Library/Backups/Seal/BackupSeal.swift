@@ -42,7 +42,7 @@ package struct BackupSeal: Sendable {
     case (.keyed, false?): violations.append(SealViolation(name, .needlesslyKeyed))
     case (.digests, true?): violations.append(SealViolation(name, .notKeyed))
     case (.digests, false?), (.digests, nil):
-      let digest = try explained(name) { () throws(DataProtectionError) in
+      let digest = try translatingErrors(in: name) { () throws(DataProtectionError) in
         try Digest.sha256(Array(contents.coveredBytes))
       }
       if digest != contents.code { violations.append(SealViolation(name, .listChanged)) }
@@ -101,7 +101,7 @@ package final class SealBuilder {
     switch manifestKey {
     case .none: key = nil
     case .some(let manifestKey):
-      key = try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in
+      key = try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in
         try SealKey(manifestKey: manifestKey)
       }
     }
@@ -113,7 +113,7 @@ package final class SealBuilder {
     case .none: return sealFile.form == .digests
     case .some(let key):
       guard sealFile.form == .keyed else { return false }
-      return try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in
+      return try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in
         try key.matches(sealFile.code, over: Array(sealFile.coveredBytes))
       }
     }
@@ -122,7 +122,7 @@ package final class SealBuilder {
   /// Returns the seal of the given files.
   package func seal(of entries: [SealFile.Entry]) throws(KeyhaulError) -> SealFile {
     try SealFile(entries, form: key == nil ? .digests : .keyed) { (coveredBytes) throws(KeyhaulError) in
-      try explained(MetadataFile.seal.path) { () throws(DataProtectionError) in
+      try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in
         switch key {
         case .none: try Digest.sha256(coveredBytes)
         case .some(let key): try key.code(over: coveredBytes)

@@ -43,7 +43,7 @@ package struct SealFile: Sendable {
     package init(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
       self.init(
         path: path, byteCount: Int64(bytes.count),
-        sha256: try explained(path) { () throws(DataProtectionError) in try Digest.sha256(bytes) })
+        sha256: try translatingErrors(in: path) { () throws(DataProtectionError) in try Digest.sha256(bytes) })
     }
   }
 

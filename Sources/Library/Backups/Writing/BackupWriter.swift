@@ -73,7 +73,9 @@ struct BackupAssembly {
     let database = try store(minimumByteCount: list.count, keys: keys, random: random) {
       (body) throws(KeyhaulError) in try list.withRawBytes(body)
     }
-    let identifiers = try explained("the identifiers") { () throws(DataProtectionError) in try random.bytes(32) }
+    let identifiers = try translatingErrors(in: "the identifiers") { () throws(DataProtectionError) in
+      try random.bytes(32)
+    }
     let status = BackupStatus(uuid: UUIDText.uppercase(Array(identifiers.prefix(16))), date: contents.date)
     let info = InfoPlistWriter(contents, guid: Array(identifiers.suffix(16)))
     let files = [
@@ -105,7 +107,7 @@ struct BackupAssembly {
       SealFile.Entry(path: $0.path, byteCount: Int64($0.stored.byteCount), sha256: $0.stored.sha256)
     }
     guard let field = manifestKey?.serialized() else { return try SealBuilder(manifestKey: nil).seal(of: entries) }
-    let key = try explained("the seal") { () throws(DataProtectionError) in try keys.unwrapFileKey(field) }
+    let key = try translatingErrors(in: "the seal") { () throws(DataProtectionError) in try keys.unwrapFileKey(field) }
     return try SealBuilder(manifestKey: key.copy()).seal(of: entries)
   }
 
@@ -137,10 +139,11 @@ struct BackupAssembly {
     let (encryptor, wrappedKey) = try makeEncryptor(keys: keys, random: random)
     try forEachPortion { (portion) throws(KeyhaulError) in
       plainByteCount += portion.count
-      let bytes = try explained("a file") { () throws(DataProtectionError) in try encryptor.update(portion) }
+      let bytes = try translatingErrors(in: "a file") { () throws(DataProtectionError) in try encryptor.update(portion)
+      }
       try bytes.withRawBytes { (bytes) throws(KeyhaulError) in try builder.append(bytes) }
     }
-    let end = try explained("a file") { () throws(DataProtectionError) in try encryptor.finish() }
+    let end = try translatingErrors(in: "a file") { () throws(DataProtectionError) in try encryptor.finish() }
     try end.withRawBytes { (bytes) throws(KeyhaulError) in try builder.append(bytes) }
     return StoredContent(stored: try builder.finish(), plainByteCount: plainByteCount, key: wrappedKey)
   }
@@ -149,14 +152,15 @@ struct BackupAssembly {
   private func makeEncryptor(
     keys: ClassKeys, random: some RandomSource
   ) throws(KeyhaulError) -> (FileEncryptor, ClassWrappedKey) {
-    let key = try explained("the key of a file") { () throws(DataProtectionError) in
+    let key = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
       try Secret(count: 32, from: random)
     }
-    let field = try explained("the key of a file") { () throws(DataProtectionError) in
+    let field = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
       try keys.wrapFileKey(key, keyClass: Self.keyClass, random: random)
     }
-    let encryptor = try explained("a file") { () throws(DataProtectionError) in try FileEncryptor(key: key) }
-    let wrappedKey = try explained("the key of a file") { () throws(FormatError) in
+    let encryptor = try translatingErrors(in: "a file") { () throws(DataProtectionError) in try FileEncryptor(key: key)
+    }
+    let wrappedKey = try translatingErrors(in: "the key of a file") { () throws(FormatError) in
       try ClassWrappedKey(parsing: field)
     }
     return (encryptor, wrappedKey)
@@ -171,7 +175,7 @@ struct BackupAssembly {
 
   /// Creates a list with the keychain's directory and file, owned by root as on a device.
   private func manifestDatabase(for keychain: StoredContent, time: Int64) throws(KeyhaulError) -> [UInt8] {
-    let identifier = try explained("the manifest database") { () throws(DataProtectionError) in
+    let identifier = try translatingErrors(in: "the manifest database") { () throws(DataProtectionError) in
       try ListedFile.fileIdentifier(domain: KeychainPayload.domain, relativePath: "")
     }
     let directory = FileRecord(
@@ -192,7 +196,7 @@ struct BackupAssembly {
   }
 
   private func archived(_ record: FileRecord) throws(KeyhaulError) -> [UInt8] {
-    try explained("a file's record") { () throws(FormatError) in try record.archived() }
+    try translatingErrors(in: "a file's record") { () throws(FormatError) in try record.archived() }
   }
 }
 

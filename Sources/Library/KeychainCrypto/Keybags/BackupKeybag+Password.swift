@@ -41,7 +41,7 @@ extension BackupKeybag {
     }
     let newKey = try result.passcodeKey(password: password, progress: progress)
     // The migratable classes lose the device wrap.
-    try result.replacePasswordWrap(oldKey, with: newKey, wrong: .damagedKeybag) {
+    try result.replacePasswordWrap(oldKey, with: newKey, errorIfNoneUnwraps: .damagedKeybag) {
       (record, inner) throws(DataProtectionError) in
       guard let keyClass = record.keyClass, migratable.contains(keyClass), record.wrap == [.device, .password] else {
         return inner
@@ -80,7 +80,7 @@ extension BackupKeybag {
     result.secondRound = nil
     let newKey = try result.passcodeKey(password: .empty)
     // The migratable classes get the device wrap, as on a device.
-    try result.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPassword) {
+    try result.replacePasswordWrap(oldKey, with: newKey, errorIfNoneUnwraps: .wrongPassword) {
       (record, inner) throws(DataProtectionError) in
       guard let keyClass = record.keyClass, migratable.contains(keyClass), record.wrap == .password else {
         return inner

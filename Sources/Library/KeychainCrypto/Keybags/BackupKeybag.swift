@@ -129,10 +129,10 @@ public enum BackupKeybag {
   ) throws(DataProtectionError) -> Keybag {
     try rejectEmptyPassword(new)
     var result = resalted
-    _ = try resalted.unwrapClassKeys(passcodeKey: oldKey.copy(), deviceKey: nil, wrong: .wrongPassword)
+    _ = try resalted.unwrapClassKeys(passcodeKey: oldKey.copy(), deviceKey: nil, errorIfNoneUnwraps: .wrongPassword)
     let newKey = try resalted.passcodeKey(
       password: new, in: .asTyped, acceptingAtMost: limit, remembering: keys, progress: progress)
-    try result.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPassword)
+    try result.replacePasswordWrap(oldKey, with: newKey, errorIfNoneUnwraps: .wrongPassword)
     return result
   }
 
@@ -209,10 +209,10 @@ extension Keybag {
   /// - Throws: `code` if no class key can be unwrapped; `.damagedKeybag` if only some can, because the others would be
   ///   lost.
   mutating func replacePasswordWrap(
-    _ old: borrowing Secret, with new: borrowing Secret, wrong code: DataProtectionError.Code,
+    _ old: borrowing Secret, with new: borrowing Secret, errorIfNoneUnwraps code: DataProtectionError.Code,
     changing: (inout ClassKey, consuming Secret) throws(DataProtectionError) -> Secret = { _, inner in inner }
   ) throws(DataProtectionError) {
-    let unwrapped = try unwrapClassKeys(passcodeKey: old.copy(), deviceKey: nil, wrong: code)
+    let unwrapped = try unwrapClassKeys(passcodeKey: old.copy(), deviceKey: nil, errorIfNoneUnwraps: code)
     if let report = unwrapped.damageReport { throw DataProtectionError(.damagedKeybag, report) }
     for index in classKeys.indices where classKeys[index].isPasswordWrapped {
       guard let wrapped = classKeys[index].wrappedKey, let inner = try KeyWrap.unwrap(wrapped, with: old) else {

@@ -33,12 +33,12 @@ extension Keybag {
   public func unlock(
     passcodeKey: borrowing Secret?, deviceKey: DeviceKey?
   ) throws(DataProtectionError) -> ClassKeys {
-    try unwrapClassKeys(passcodeKey: passcodeKey, deviceKey: deviceKey, wrong: .wrongPassword)
+    try unwrapClassKeys(passcodeKey: passcodeKey, deviceKey: deviceKey, errorIfNoneUnwraps: .wrongPassword)
   }
 
   /// Unwraps every class key. `code` is the error if none can be unwrapped.
   func unwrapClassKeys(
-    passcodeKey: borrowing Secret?, deviceKey: DeviceKey?, wrong code: DataProtectionError.Code
+    passcodeKey: borrowing Secret?, deviceKey: DeviceKey?, errorIfNoneUnwraps code: DataProtectionError.Code
   ) throws(DataProtectionError) -> ClassKeys {
     guard let uuid else { throw DataProtectionError(.missingField, "it has no UUID of 16 bytes") }
     var entries: [KeyClass: ClassKeys.Entry] = [:]

@@ -83,7 +83,7 @@ package struct SystemKeybag: Sendable, Equatable {
     let passcodeKey = try verifiedPasscodeKey(
       passcode, hardware: hardware, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
     return try keybag.unwrapClassKeys(
-      passcodeKey: consume passcodeKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
+      passcodeKey: consume passcodeKey, deviceKey: consume deviceKey, errorIfNoneUnwraps: .wrongPasscode)
   }
 
   /// Unwraps the class keys that a device has between its start and the first unlock: those that require only the
@@ -91,7 +91,8 @@ package struct SystemKeybag: Sendable, Equatable {
   package func unlockBeforeFirstUnlock(hardware: borrowing HardwareUID) throws(DataProtectionError) -> ClassKeys {
     let deviceKey = try hardware.deviceKey()
     try KeybagSignature.verify(signed, deviceKey: deviceKey)
-    return try keybag.unwrapClassKeys(passcodeKey: nil, deviceKey: consume deviceKey, wrong: .wrongPasscode)
+    return try keybag.unwrapClassKeys(
+      passcodeKey: nil, deviceKey: consume deviceKey, errorIfNoneUnwraps: .wrongPasscode)
   }
 
   /// Returns the keybag with another passcode and a new salt. The class keys stay the same, except that of class 12.
@@ -118,7 +119,7 @@ package struct SystemKeybag: Sendable, Equatable {
     newKeybag.salt = salt
     let rounds = newKeybag.iterations ?? Self.standardRounds
     let newKey = try hardware.passcodeKey(passcode: new, salt: salt, rounds: rounds, progress: progress)
-    try newKeybag.replacePasswordWrap(oldKey, with: newKey, wrong: .wrongPasscode)
+    try newKeybag.replacePasswordWrap(oldKey, with: newKey, errorIfNoneUnwraps: .wrongPasscode)
     let passcodeClass = KeyClass.whenPasscodeSetThisDeviceOnly
     if new.isEmpty {
       newKeybag.classKeys.removeAll { $0.keyClass == passcodeClass }
@@ -128,7 +129,7 @@ package struct SystemKeybag: Sendable, Equatable {
     }
     let systemKeybag = try SystemKeybag(newKeybag, deviceKey: deviceKey)
     let classKeys = try systemKeybag.keybag.unwrapClassKeys(
-      passcodeKey: consume newKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
+      passcodeKey: consume newKey, deviceKey: consume deviceKey, errorIfNoneUnwraps: .wrongPasscode)
     return UnlockedSystemKeybag(keybag: systemKeybag, classKeys: classKeys)
   }
 

@@ -189,7 +189,7 @@ extension ArgumentResolver {
         return backup
       },
       isSameFile: { first, second in
-        guard let first = ReportFile.status(at: first), let second = ReportFile.status(at: second) else {
+        guard let first = OutputFile.status(at: first), let second = OutputFile.status(at: second) else {
           return false
         }
         return first.isSame(as: second)

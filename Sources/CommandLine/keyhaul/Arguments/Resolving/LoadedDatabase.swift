@@ -112,9 +112,9 @@ struct LoadedDatabase {
     let journal: FileStatus?
 
     init(of path: String) {
-      database = ReportFile.status(at: path)
-      log = ReportFile.status(at: path + "-wal")
-      journal = ReportFile.status(at: path + "-journal")
+      database = OutputFile.status(at: path)
+      log = OutputFile.status(at: path + "-wal")
+      journal = OutputFile.status(at: path + "-journal")
     }
 
     var all: [FileStatus?] { [database, log, journal] }

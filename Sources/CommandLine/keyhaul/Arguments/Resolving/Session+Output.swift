@@ -8,8 +8,8 @@ extension Session {
   /// - Parameter asks: Whether the file will be written. A dry run does not ask.
   func prepareOutput(_ output: String, inputs: [String?], asks: Bool = true) throws(CommandError) {
     try requireOutput(output, differsFrom: inputs)
-    try ReportFile.requireRegularFile(output)
-    guard asks, ReportFile.status(at: output) != nil else { return }
+    try OutputFile.requireRegularFile(output)
+    guard asks, OutputFile.status(at: output) != nil else { return }
     try confirm("Replace \(output)?", action: "replacing \(output)")
   }
 
@@ -23,7 +23,7 @@ extension Session {
     _ output: String, differsFrom inputs: [String?], after flag: String = "-o"
   ) throws(CommandError) {
     let files = (inputs + [environment["KEYHAUL_PASSWORD_FILE"]]).compactMap(\.self).filter { !["", "-"].contains($0) }
-    try ReportFile.check(output, differsFrom: files, after: flag)
+    try OutputFile.check(output, differsFrom: files, after: flag)
     guard let device = Self.device(around: output) else { return }
     throw .usage(
       "\(output) is in the folder of the device \(device)",

@@ -57,7 +57,7 @@ struct CaseReportRun<Command: BatchCommand> {
 
   private func write(_ report: CaseReport) throws(CommandError) {
     guard request.isPage else {
-      return try ReportFile.write(to: request.output) { (write) throws(CommandError) in
+      return try OutputFile.write(to: request.output) { (write) throws(CommandError) in
         try report.json.forEachPortion(write)
       }
     }
@@ -67,7 +67,7 @@ struct CaseReportRun<Command: BatchCommand> {
     } catch {
       throw CommandError(.failed, "the page cannot be created", why: error.reason)
     }
-    try ReportFile.write(Array(text.utf8), to: request.output)
+    try OutputFile.write(Array(text.utf8), to: request.output)
   }
 
   /// Returns the part of the report about one backup.

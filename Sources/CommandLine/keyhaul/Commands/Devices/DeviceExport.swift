@@ -66,7 +66,7 @@ struct DeviceExport: RunnableCommand {
     try session.committing(change) { () throws(CommandError) in
       // `nil` if SQLite does not return the database's bytes.
       let result: Void? = try keychain.committed { (bytes) throws(CommandError) in
-        try ReportFile.write(bytes, to: output)
+        try OutputFile.write(bytes, to: output)
       }
       guard result != nil else {
         throw CommandError(.failed, "cannot write \(name) as a database", why: "SQLite did not return its bytes")

@@ -197,7 +197,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
       for line in lines { try session.print(line) }
       return
     }
-    try ReportFile.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: output)
+    try OutputFile.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: output)
   }
 
   private func writeCSV(_ csv: SensitiveBytes, in session: Session) throws(CommandError) {

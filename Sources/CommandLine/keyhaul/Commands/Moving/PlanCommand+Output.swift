@@ -66,7 +66,7 @@ extension PlanCommand {
       try session.flush()
     }
     try session.committing(CommittedChange("\(clause) in \(output)")) { () throws(CommandError) in
-      try ReportFile.write(to: output, beforeRenaming: printAndFlush, saving)
+      try OutputFile.write(to: output, beforeRenaming: printAndFlush, saving)
     }
   }
 }

@@ -39,7 +39,7 @@ struct SimulatorSnapshot: RunnableCommand {
     try session.committing(
       CommittedChange(
         "\(simulator.name) was saved as \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
-    ) { () throws(CommandError) in try ReportFile.write(simulator.database.image, to: output) }
+    ) { () throws(CommandError) in try OutputFile.write(simulator.database.image, to: output) }
     let count = HumanReadable.count(simulator.rows.count, "row")
     try session.announce("Saved \(simulator.name) with \(count) as \(output). The file's secrets are not encrypted.")
     if session.isJSON {

@@ -38,7 +38,7 @@ enum SafeName {
   static func distinguished(
     _ name: String, by original: [UInt8], digits count: Int = digitCount
   ) throws(KeyhaulError) -> String {
-    let digest = try explained("a name") { () throws(DataProtectionError) in try Digest.sha1(original) }
+    let digest = try translatingErrors(in: "a name") { () throws(DataProtectionError) in try Digest.sha1(original) }
     var shortened = ""
     for character in name {
       guard shortened.utf8.count + character.utf8.count + count + 1 <= maximumByteCount else { break }

@@ -178,7 +178,7 @@ struct FolderExport {
   /// Writes the CSV table of the files into the folder.
   private func writeTable(of files: ExtractedFiles) throws(CommandError) {
     let path = (folder.hasSuffix("/") ? folder : folder + "/") + ExtractedFilesTable.name
-    try ReportFile.write(to: path) { (write) throws(CommandError) in
+    try OutputFile.write(to: path) { (write) throws(CommandError) in
       var failure: CommandError?
       do throws(KeyhaulError) {
         try ExtractedFilesTable.forEachPortion(ofManifest: files.manifestPath) { (bytes) throws(KeyhaulError) in

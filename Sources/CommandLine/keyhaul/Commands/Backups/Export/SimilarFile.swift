@@ -20,13 +20,13 @@ struct SimilarFile {
     var bestMatch: String?
     let name = path.split(separator: "/").last
     try fileList.forEachFile { file in
-      guard let otherDomain = file.domain, let otherPath = file.relativePath else { return }
+      guard let otherDomain = file.domain, let candidatePath = file.relativePath else { return }
       domains.insert(otherDomain)
       guard otherDomain == domain, file.kind == .file else { return }
-      let differsOnlyInCase = otherPath.lowercased() == path.lowercased()
-      let hasSameName = otherPath.split(separator: "/").last == name
-      if differsOnlyInCase || (bestMatch == nil && hasSameName) { bestMatch = otherPath }
-      if candidates.count < Self.maximumComparedCount { candidates.append(otherPath) }
+      let differsOnlyInCase = candidatePath.lowercased() == path.lowercased()
+      let hasSameName = candidatePath.split(separator: "/").last == name
+      if differsOnlyInCase || (bestMatch == nil && hasSameName) { bestMatch = candidatePath }
+      if candidates.count < Self.maximumComparedCount { candidates.append(candidatePath) }
     }
     hasDomain = domains.contains(domain)
     similarDomain = hasDomain ? nil : Self.nearest(to: domain, among: domains.sorted())

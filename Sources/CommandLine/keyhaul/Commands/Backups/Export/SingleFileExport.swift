@@ -112,7 +112,7 @@ struct SingleFileExport {
     }
     var reading: PayloadReader.Reading?
     try session.committing(command.committedChange) { () throws(CommandError) in
-      try ReportFile.write(to: command.output) { (write) throws(CommandError) in
+      try OutputFile.write(to: command.output) { (write) throws(CommandError) in
         reading = try decrypt(file, of: loaded, keys, write)
       }
     }

@@ -8,7 +8,7 @@ import SystemPackage
 #endif
 
 /// A report file, which is either written completely or not created.
-enum ReportFile {
+enum OutputFile {
   /// Writes a temporary file beside the target, syncs it and renames it. Also deletes temporary files of killed runs.
   ///
   /// Only the owner can read the file, because it names accounts.
@@ -145,7 +145,7 @@ extension Session {
     guard let path, path != "-" else {
       return try body(writePortion)
     }
-    try ReportFile.write(to: path, body)
+    try OutputFile.write(to: path, body)
   }
 
   /// Rejects writing bytes to a terminal that a user cannot read there.
