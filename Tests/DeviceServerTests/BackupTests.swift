@@ -323,6 +323,19 @@ struct BackupTests {
   }
 
   @Test(
+    "A file of a backup is unpacked only if its domain and path stay in the client's folder",
+    arguments: [
+      ("HomeDomain", "Library/a.db", true), ("AppDomain-org.example", "..a", true), ("..", "a", false),
+      ("../../x", "a", false), ("../../x", "", false), ("HomeDomain", "", false), ("", "a", false),
+      ("HomeDomain", "../a", false), ("HomeDomain", "a/./b", false), ("HomeDomain", "a//b", false),
+      ("HomeDomain", "/a", false), ("HomeDomain", "a\\b", false), ("Home\\..", "a", false),
+      ("HomeDomain", "a\u{0}", false),
+    ])
+  func unpackedPaths(domain: String, path: String, isSafe: Bool) {
+    #expect((ClientBackup.safeParts(domain: domain, path: path) != nil) == isSafe)
+  }
+
+  @Test(
     "An invalid identifier is never used as a path",
     arguments: ["..", "../../../../../../etc/passwd", "a/b", "", "55A16284-5725385955A4A8EF/..", "x\u{0}y"])
   func invalidIdentifiers(text: String) throws {

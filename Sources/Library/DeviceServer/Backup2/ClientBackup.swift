@@ -157,20 +157,25 @@ struct ClientBackup {
 
   // MARK: Extracting files
 
-  /// Returns the parts of a path that the client may write below its folder.
+  /// Returns the parts of a file's path, to write below the client's folder.
   ///
   /// - Returns: The parts; `nil` if the path could lead out of the folder, or if the identifier is not that of the
   ///   path.
-  static func safePath(of file: ListedFile) -> [String]? {
-    guard let domain = file.domain, !domain.isEmpty, let path = file.relativePath, file.undecodedDomain == nil,
+  private static func safePath(of file: ListedFile) -> [String]? {
+    guard let domain = file.domain, let path = file.relativePath, file.undecodedDomain == nil,
       file.undecodedPath == nil, (try? file.hasMatchingIdentifier()) == true
     else { return nil }
+    return safeParts(domain: domain, path: path)
+  }
+
+  /// Returns the domain and the parts of the path; `nil` if one of them is not the plain name of a file or folder.
+  static func safeParts(domain: String, path: String) -> [String]? {
     let parts = [domain] + path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    let forbidden: [UInt8] = [0, UInt8(ascii: "/"), UInt8(ascii: "\\")]
     let isSafe = parts.allSatisfy { part in
-      part != "." && part != ".." && !part.isEmpty
-        && !part.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "/") }
+      !["", ".", ".."].contains(part) && !part.utf8.contains(where: forbidden.contains)
     }
-    return isSafe || (path.isEmpty && parts.count == 2 && domain != ".." && domain != ".") ? parts : nil
+    return isSafe ? parts : nil
   }
 
   /// Writes all files of the backup, decrypted, into a folder on the client's computer.
