@@ -6,10 +6,13 @@ import Testing
   import KeyhaulTesting
 #endif
 
-/// Compares Security's keychain calls with `Fixtures/secitem-calls.csv`: Apple's on a Simulator, and Keyhaul's elsewhere.
+/// Makes the keychain calls of `Fixtures/secitem-calls.csv`, and compares their results with those in the table.
 ///
-/// The files of this folder use only public functions that both have. The README says how to run them in Xcode.
-@Suite("Keychain calls compared with the table", .serialized, .enabled(if: hasAppKeychain, "needs iOS or Linux"))
+/// On Linux, the calls reach Keyhaul's `Security` module. In a Simulator, they reach Apple's framework. Therefore the
+/// tests use only public functions of both, except in `VirtualPhones`. The README says how to run them in Xcode.
+@Suite(
+  "Keychain calls and their results in the table", .serialized,
+  .enabled(if: hasAppKeychain, "requires iOS or Linux"))
 struct AppleComparisonTests {
   #if canImport(KeyhaulTesting)
     private let keychain = VirtualPhones()
@@ -19,19 +22,22 @@ struct AppleComparisonTests {
     init() throws { keychain = try AppKeychain(named: "Apple's Security framework") }
   #endif
 
-  @Test("The keychain returns the status and the result of each call in the table")
+  @Test("Each keychain call returns the status and the result in the table")
   func table() throws {
     let comparison = try CallComparison(of: CallRow.table(), with: keychain)
     try publish(comparison.report)
     #expect(comparison.differences.isEmpty, "\(comparison.report)")
     #if canImport(KeyhaulTesting)
-      let reasons = Self.withoutPublicFunctions.union(["an App Clip", "a context whose user has refused before"])
-      #expect(Set(comparison.notRun.keys) == reasons, "\(comparison.report)")
+      let expectedReasons = Self.reasonsWithoutPublicFunctions.union([
+        "an App Clip", "a context whose user has refused before",
+      ])
+      #expect(Set(comparison.notRun.keys) == expectedReasons, "\(comparison.report)")
     #endif
+    // A comparison of only half of the rows would show too little.
     #expect(comparison.notRunCount < comparison.rowCount / 2, "\(comparison.report)")
   }
 
-  @Test("A different status and a different result are reported with the line, the call and both values")
+  @Test("A report shows each difference with its line, its call, and the expected and the received values")
   func difference() throws {
     var row = try #require(
       CallRow.rows(
@@ -63,8 +69,8 @@ struct AppleComparisonTests {
     #expect(ResultShape(row).text(of: [Data("hunter2".utf8)] as CFArray) == "list 1 of data of 7 bytes")
   }
 
-  /// The reasons of rows that no public function can set up.
-  static let withoutPublicFunctions: Set = [
+  /// The reasons for not running rows that need functions that are not public. They are the same on all systems.
+  static let reasonsWithoutPublicFunctions: Set = [
     "an access control without constraints or for deletion", "a certificate without attributes",
   ]
 
@@ -78,7 +84,8 @@ struct AppleComparisonTests {
   }
 }
 
-/// Whether keychain calls reach the keychain of an app. On a Mac they reach the keychain of the user, which is left alone.
+/// Whether keychain calls reach only the items of an app. On macOS, they would reach the user's keychain, so the tests
+/// are skipped.
 #if os(macOS)
   private let hasAppKeychain = false
 #else
@@ -86,8 +93,8 @@ struct AppleComparisonTests {
 #endif
 
 #if canImport(KeyhaulTesting)
-  /// The part of the comparison that runs in a Simulator, on a virtual phone with one app.
-  @Suite("Keychain calls compared with the table in one app")
+  /// Runs the comparison on Linux as in a Simulator: with `AppKeychain`, in one app of a virtual phone.
+  @Suite("Keychain calls of one app and their results in the table")
   struct OneAppComparisonTests {
     private static let groups = ["TEAM.org.example.KeychainCalls.shared", "TEAM.org.example.KeychainCalls"]
 
@@ -100,25 +107,25 @@ struct AppleComparisonTests {
     }
 
     @Test(
-      "The rows that one app can run are as expected, the others have a reason, and the keychain is empty afterwards",
+      "One app's calls have the expected results, each other row has a reason, and the keychain is empty afterwards",
       arguments: [
         (Phone.standardPasscode, groups, []),
         (nil, [groups[1]], ["a passcode", "a second access group of the app"]),
       ] as [(String?, [String], [String])])
-    func table(_ passcode: String?, _ groups: [String], _ moreReasons: [String]) throws {
+    func table(passcode: String?, groups: [String], additionalReasons: [String]) throws {
       let phone = try phone(passcode: passcode, groups: groups)
       let comparison = try inApp(of: phone) { try CallComparison(of: CallRow.table(), with: $0) }
       #expect(comparison.differences.isEmpty, "\(comparison.report)")
-      let reasons = AppleComparisonTests.withoutPublicFunctions.union([
+      let expectedReasons = AppleComparisonTests.reasonsWithoutPublicFunctions.union([
         "a device that is locked or was restarted", "a device without a passcode", "an answer of the user",
         "another app", "the row number of an item in the database", "a device with iCloud Keychain",
-      ])
-      #expect(Set(comparison.notRun.keys) == reasons.union(moreReasons), "\(comparison.report)")
+      ]).union(additionalReasons)
+      #expect(Set(comparison.notRun.keys) == expectedReasons, "\(comparison.report)")
       #expect(!comparison.report.contains("TEAM.org.example"))
       #expect(try phone.itemCount == 0)
     }
 
-    @Test("The keychain is empty afterwards even if a row stops the comparison")
+    @Test("If an unreadable row stops the comparison, the items of earlier rows are still deleted")
     func interrupted() throws {
       let phone = try phone()
       let rows = try CallRow.rows(
@@ -133,7 +140,7 @@ struct AppleComparisonTests {
       #expect(try phone.itemCount == 0)
     }
 
-    @Test("An app that was not made for the comparison is refused, and its items stay")
+    @Test("The comparison refuses an app whose access group is not meant for it, and does not delete the app's items")
     func refused() throws {
       let phone = try phone(groups: ["TEAM.org.example.mail"])
       try DefaultKeychain.using(phone.client(as: "KeychainCalls")) {

@@ -140,7 +140,7 @@ struct DifferencePageTests {
 
   @Test("Encrypted items with identical bytes count as equal")
   func identicalBytes() throws {
-    let copy = encryptedItem(1).stored(as: try ItemFingerprint(of: [1]))
+    let copy = encryptedItem(1).withFingerprint(try ItemFingerprint(of: [1]))
     let page = try page(entries([item("anna")]) + [copy], entries([item("anna")]) + [copy])
     #expect(page.verdict == "Nothing differs: 2 items on both sides.")
     let visibleText = try visibleText(of: page)

@@ -233,7 +233,7 @@ extension KeychainEntry {
   /// Creates an item that consists only of a secret, as in iOS 4.
   static func secretOnly(_ index: Int, _ protection: ProtectionClass?) -> KeychainEntry {
     KeychainEntry(
-      opened: BackupItem(
+      decrypted: BackupItem(
         index: index, kind: .genericPassword, protection: protection, classKey: nil,
         opening: .opened(KeychainItem(kind: .genericPassword)), isSecretOnly: true))
   }

@@ -23,14 +23,14 @@ struct EncryptedDifferenceTests {
     let entry = KeychainEntry(
       index: index, undecryptable: ItemDescriptor(undecryptable: kind), protection: protection,
       persistentReference: persistentReference, reason: reason)
-    return entry.stored(as: try bytes.map { try ItemFingerprint(of: $0) })
+    return entry.withFingerprint(try bytes.map { try ItemFingerprint(of: $0) })
   }
 
   private func decrypted(
     _ index: Int, stored bytes: [UInt8]? = nil, _ account: String = "token"
   ) throws -> KeychainEntry {
     KeychainEntry(index: index, item: .password(account, .whenUnlockedThisDeviceOnly))
-      .stored(as: try bytes.map { try ItemFingerprint(of: $0) })
+      .withFingerprint(try bytes.map { try ItemFingerprint(of: $0) })
   }
 
   @Test("Encrypted items with identical bytes are equal, in any order, and each is paired only once")

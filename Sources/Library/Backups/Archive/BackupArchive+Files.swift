@@ -40,7 +40,7 @@ extension BackupArchive {
   }
 
   /// The path of the log or journal whose pages are part of the list, or `nil` if there is none.
-  package var appliedJournalPath: String? { parts.replacedPages?.from.path }
+  package var appliedJournalPath: String? { parts.replacementPages?.from.path }
 
   /// Opens the unencrypted list of files of a backup without a password, or of iOS 4 to 9 or 10.1.
   ///

@@ -51,7 +51,7 @@ struct EncryptionStatus {
   private static func plaintextManifest(_ parts: MetadataFiles) throws(KeyhaulError) -> PlaintextManifest? {
     guard let database = parts.database else { return nil }
     do throws(KeyhaulError) {
-      return try PlaintextManifest(database, replacing: parts.replacedPages?.pages)
+      return try PlaintextManifest(database, replacing: parts.replacementPages?.pages)
     } catch {
       guard error.category == .damaged else { throw error }
       return nil

@@ -11,7 +11,7 @@ extension MetadataFiles {
   mutating func applyJournals() throws(KeyhaulError) -> [BackupAnomaly] {
     guard let database else { return [] }
     var anomalies: [BackupAnomaly] = []
-    var applicable: (pages: ReplacedPages, part: MetadataFile)?
+    var applicable: (pages: ReplacementPages, part: MetadataFile)?
     for part in MetadataFile.journals {
       if let unread = unreadJournals[part] {
         anomalies.append(Self.unread(part, unread.byteCount, because: unread.reason))
@@ -37,7 +37,7 @@ extension MetadataFiles {
       let byteCount = Int64(self[large: part]?.byteCount ?? 0)
       return anomalies + [Self.unread(part, byteCount, because: "if they are read, the manifest fails its check")]
     }
-    replacedPages = (pages, part)
+    replacementPages = (pages, part)
     return [.listJournalRead(name: part.path)] + anomalies
   }
 
@@ -51,7 +51,7 @@ extension MetadataFiles {
     guard let database else {
       throw KeyhaulError(.payloadMissing, "it has no \(MetadataFile.database.path)")
     }
-    return try DatabaseBytes(database, replacing: replacedPages?.pages)
+    return try DatabaseBytes(database, replacing: replacementPages?.pages)
   }
 
   /// Returns whether the manifest is an unencrypted database whose rows can be read without a password.
@@ -62,7 +62,7 @@ extension MetadataFiles {
     do throws(KeyhaulError) {
       _ = try parts.applyJournals()
       guard let database = parts.database else { return false }
-      switch try PlaintextManifest(database, replacing: parts.replacedPages?.pages) {
+      switch try PlaintextManifest(database, replacing: parts.replacementPages?.pages) {
       case .filesHaveKeys?, .nothingIsEncrypted?: return true
       case .rowsAreEncrypted?, nil: return false
       }
@@ -79,7 +79,7 @@ extension MetadataFiles {
     /// The file cannot be applied to the database, for a reason.
     case notApplicable(String)
     /// The pages of the file, and the number of bytes after its last commit.
-    case pages(ReplacedPages, uncommittedByteCount: Int)
+    case pages(ReplacementPages, uncommittedByteCount: Int)
   }
 
   private func content(
@@ -106,7 +106,7 @@ extension MetadataFiles {
         log.hasUncommittedFrames ? "they contain no finished change" : "the frames' salts do not match the header's")
     }
     return .pages(
-      ReplacedPages(log, of: bytes),
+      ReplacementPages(log, in: bytes),
       uncommittedByteCount: log.hasUncommittedFrames ? bytes.count - log.committedByteCount : 0)
   }
 
@@ -114,7 +114,7 @@ extension MetadataFiles {
     guard let journal = RollbackJournal(bytes) else {
       return .notApplicable("they do not begin like an SQLite journal")
     }
-    return .pages(ReplacedPages(journal, of: bytes), uncommittedByteCount: 0)
+    return .pages(ReplacementPages(journal, in: bytes), uncommittedByteCount: 0)
   }
 
   /// Returns the page size in bytes, or `nil` if the stored bytes are not an unencrypted database.

@@ -12,7 +12,7 @@ package struct MetadataFiles: Sendable {
   /// The log and the journal of `Manifest.db` that were not read, with the reasons.
   package var unreadJournals: [MetadataFile: (byteCount: Int64, reason: String)] = [:]
   /// The pages of a log or journal that replace those of `Manifest.db`, and their file.
-  var replacedPages: (pages: ReplacedPages, from: MetadataFile)?
+  var replacementPages: (pages: ReplacementPages, from: MetadataFile)?
   /// Whether the keychain file has an unusual name.
   package var isKeychainRenamed = false
 

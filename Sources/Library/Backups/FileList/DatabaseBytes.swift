@@ -13,8 +13,8 @@ package final class DatabaseBytes: Sendable {
   /// Anomalies that were tolerated.
   package let anomalies: [BackupAnomaly]
   private let decryptor: RandomAccessDecryptor
-  /// The pages of a log or journal that replace stored ones.
-  private let replacedPages: ReplacedPages?
+  /// The pages of a log or journal that replace stored ones, if there are any.
+  private let replacementPages: ReplacementPages?
 
   package static let magic = Array("SQLite format 3\0".utf8)
   private static let headerByteCount = 100
@@ -24,11 +24,11 @@ package final class DatabaseBytes: Sendable {
   package convenience init(_ stored: SpooledData) throws(KeyhaulError) { try self.init(stored, replacing: nil) }
 
   /// Creates the bytes of an unencrypted database, some of whose pages a log or journal replaces.
-  init(_ stored: SpooledData, replacing replacedPages: ReplacedPages?) throws(KeyhaulError) {
+  init(_ stored: SpooledData, replacing replacementPages: ReplacementPages?) throws(KeyhaulError) {
     decryptor = RandomAccessDecryptor(of: stored, key: nil, called: MetadataFile.database.path)
-    self.replacedPages = replacedPages
-    if let replacedPages {
-      byteCount = replacedPages.databaseByteCount(over: stored.byteCount)
+    self.replacementPages = replacementPages
+    if let replacementPages {
+      byteCount = replacementPages.databaseByteCount(storedByteCount: stored.byteCount)
       presentByteCount = min(stored.byteCount, byteCount)
       anomalies = []
       return
@@ -50,7 +50,7 @@ package final class DatabaseBytes: Sendable {
     let incompleteByteCount = stored.byteCount % Self.blockSize
     let encryptedByteCount = stored.byteCount - incompleteByteCount
     decryptor = RandomAccessDecryptor(of: stored, key: key.copy(), called: MetadataFile.database.path)
-    replacedPages = nil
+    replacementPages = nil
     let reader = try decryptor.reader()
     let padding = try reader.paddingByteCount(endingAt: encryptedByteCount)
     // Some databases have no padding, although their last bytes may look like it. Then the size without these bytes is
@@ -66,7 +66,7 @@ package final class DatabaseBytes: Sendable {
 
   /// The description of the missing last pages, or `nil` if all pages are available.
   package var truncation: String? {
-    guard presentByteCount < byteCount, replacedPages == nil else { return nil }
+    guard presentByteCount < byteCount, replacementPages == nil else { return nil }
     return "the manifest database has only \(HumanReadable.grouped(Int64(presentByteCount))) of its "
       + "\(HumanReadable.grouped(Int64(byteCount))) bytes"
   }
@@ -153,7 +153,8 @@ package final class DatabaseBytes: Sendable {
       }
       UnsafeMutableRawBufferPointer(rebasing: window[presentCount..<(end - start)])
         .initializeMemory(as: UInt8.self, repeating: 0)
-      source.replacedPages?.copy(into: UnsafeMutableRawBufferPointer(rebasing: window[..<(end - start)]), from: start)
+      source.replacementPages?.overwrite(
+        UnsafeMutableRawBufferPointer(rebasing: window[..<(end - start)]), at: start)
       range = start..<end
     }
   }

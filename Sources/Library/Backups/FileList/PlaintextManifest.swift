@@ -21,7 +21,7 @@ enum PlaintextManifest {
   static let maximumRowCount = 100
 
   /// Examines a list. Returns `nil` if the stored list is encrypted or damaged, and thus not a database.
-  init?(_ stored: SpooledData, replacing pages: ReplacedPages?) throws(KeyhaulError) {
+  init?(_ stored: SpooledData, replacing pages: ReplacementPages?) throws(KeyhaulError) {
     let magic = DatabaseBytes.magic
     guard stored.byteCount >= magic.count else { return nil }
     let start = try [UInt8](count: magic.count) { (buffer) throws(KeyhaulError) in

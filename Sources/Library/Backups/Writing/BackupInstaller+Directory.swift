@@ -2,23 +2,34 @@ package import Basics
 import SystemPackage
 
 extension BackupInstaller {
-  /// The current entry at a destination.
-  private enum DestinationContents {
-    case nothing, emptyDirectory, backup, otherDirectory
+  /// The entry that a destination has before a backup is placed there.
+  private enum ExistingEntry {
+    case nothing
+    case emptyDirectory
+    /// A directory with a manifest.
+    case backup
+    /// A directory with other files.
+    case otherDirectory
+    /// A file, or any other entry that is not a directory.
     case file
   }
 
-  /// The directory of a new backup.
+  /// The destination of a backup that is written as a directory.
   private struct DirectoryTarget {
     let destination: DestinationPath
-    /// The path for the caller.
+    /// The path as it is reported to the user.
     let path: String
-    let contents: DestinationContents
+    let existingEntry: ExistingEntry
   }
 
-  /// Fills a temporary directory and renames it.
+  /// Writes a backup to a temporary directory, checks it, and renames the directory to its destination.
   ///
-  /// - Parameter access: The owner and permissions to keep from the files of the replaced backup.
+  /// - Parameters:
+  ///   - backup: The backup.
+  ///   - path: The destination. If it is a directory with other files, the backup gets its own directory in it.
+  ///   - replace: Whether to replace an existing backup.
+  ///   - access: The owner and permissions that the new files keep from the files of the replaced backup.
+  /// - Throws: `.occupied` if the destination cannot be replaced; otherwise the errors of reading and writing.
   package func placeDirectory(
     _ backup: OutgoingBackup, at path: String, replace: Bool, keeping access: PreservedAccess = .none
   ) throws(KeyhaulError) -> InstalledBackup {
@@ -27,11 +38,11 @@ extension BackupInstaller {
       let parent = try openDirectory(target.destination.parent)
       try requireReplaceable(target, replace: replace, in: parent)
       removeLeftovers(of: target.destination, in: parent)
-      let temporary = target.destination.sibling("tmp")
+      let temporaryName = target.destination.sibling("tmp")
       do throws(KeyhaulError) {
-        return try placeDirectory(backup, at: target, in: parent, by: temporary, keeping: access)
+        return try placeDirectory(backup, at: target, in: parent, temporaryName: temporaryName, keeping: access)
       } catch {
-        system.discardTree(temporary, in: parent)
+        system.discardTree(temporaryName, in: parent)
         throw error
       }
     } catch {
@@ -41,33 +52,39 @@ extension BackupInstaller {
 
   private func placeDirectory(
     _ backup: OutgoingBackup, at target: DirectoryTarget, in parent: borrowing OwnedFileDescriptor,
-    by temporary: String, keeping access: PreservedAccess
+    temporaryName: String, keeping access: PreservedAccess
   ) throws(KeyhaulError) -> InstalledBackup {
-    let (destination, contents) = (target.destination, target.contents)
-    let replaced = access == .none ? nil : try replacedDirectory(of: destination, contents, in: parent)
-    let sink = try fill(temporary, in: parent, with: backup, replaced.map { ReplacedFiles($0, access) })
-    try backup.check("\(destination.parent)/\(temporary)")
-    if access != .all { try keepPermissions(of: destination, contents, in: parent, for: sink) }
-    let leftover = try install(temporary, as: destination, in: parent, over: contents)
-    // The sink claims the directory until it is renamed, because a claim ends with its descriptor.
+    let destination = target.destination
+    let replaced = access == .none ? nil : try replacedDirectory(at: target, in: parent)
+    let sink = try fill(
+      temporaryName, in: parent, with: backup, replacing: replaced.map { ReplacedFiles($0, access) })
+    try backup.check("\(destination.parent)/\(temporaryName)")
+    // With `.all`, the sink itself keeps the permissions of the replaced directory.
+    if access != .all { try copyPermissions(from: target, in: parent, to: sink) }
+    let leftover = try install(temporaryName, at: target, in: parent)
+    // While the sink exists, its descriptor shows other processes that the temporary directory is in use.
     withExtendedLifetime(sink) {}
     return InstalledBackup(
       path: target.path, byteCount: backup.byteCount, isDurable: syncEntries(of: parent),
       leftover: leftover.map { "\(destination.parent)/\($0)" })
   }
 
-  /// Checks whether `placeDirectory` would accept a destination, without writing.
+  /// Checks that `placeDirectory` would accept a destination, without writing.
+  ///
+  /// - Throws: `.occupied` if it would not.
   func requireDirectory(at path: String, named directoryName: String?, replace: Bool) throws(KeyhaulError) {
     let target = try resolve(path, named: directoryName)
     try requireReplaceable(target, replace: replace, in: try openDirectory(target.destination.parent))
   }
 
-  /// Checks whether the entry at a destination can be replaced.
+  /// Checks that the entry at a destination can be replaced.
+  ///
+  /// - Throws: `.occupied` if it cannot.
   private func requireReplaceable(
     _ target: DirectoryTarget, replace: Bool, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
     let destination = target.destination
-    switch target.contents {
+    switch target.existingEntry {
     case .backup where !replace: throw KeyhaulError(.occupied, "\(quoted(destination.name)) already contains a backup")
     case .backup: try requireNoUnrelatedFiles(in: destination, parent)
     case .otherDirectory: throw KeyhaulError(.occupied, "\(quoted(destination.name)) contains other files")
@@ -76,12 +93,15 @@ extension BackupInstaller {
     }
   }
 
-  /// Returns the directory for a backup: the given one, or a directory for the device in it if it has other content.
+  /// Returns the target of a backup: the given path, or a directory in it if the path is a directory with other files.
+  ///
+  /// - Parameter directoryName: The name of the inner directory, or `nil` if none may be created.
+  /// - Throws: `.occupied` if an inner directory is needed but its name is missing or invalid.
   private func resolve(_ path: String, named directoryName: String?) throws(KeyhaulError) -> DirectoryTarget {
     if let destination = DestinationPath(path) {
-      let contents = try contents(of: destination)
-      if contents != .otherDirectory {
-        return DirectoryTarget(destination: destination, path: path, contents: contents)
+      let entry = try existingEntry(at: destination)
+      if entry != .otherDirectory {
+        return DirectoryTarget(destination: destination, path: path, existingEntry: entry)
       }
     }
     guard let directoryName else { throw KeyhaulError(.occupied, "\(quoted(path)) contains other files") }
@@ -89,10 +109,11 @@ extension BackupInstaller {
     guard let destination = DestinationPath(innerPath), destination.name == directoryName else {
       throw KeyhaulError(.occupied, "\(quoted(directoryName)) is not a valid folder name")
     }
-    return DirectoryTarget(destination: destination, path: innerPath, contents: try contents(of: destination))
+    return DirectoryTarget(
+      destination: destination, path: innerPath, existingEntry: try existingEntry(at: destination))
   }
 
-  private func contents(of destination: DestinationPath) throws(KeyhaulError) -> DestinationContents {
+  private func existingEntry(at destination: DestinationPath) throws(KeyhaulError) -> ExistingEntry {
     let parent = try openDirectory(destination.parent)
     do throws(Errno) {
       guard let status = try system.status(of: destination.name.systemName, in: parent) else { return .nothing }
@@ -105,7 +126,9 @@ extension BackupInstaller {
     }
   }
 
-  /// Checks that the replaced backup's directory has no other files, which would be lost.
+  /// Checks that an existing backup's directory contains only files of a backup, because replacing it deletes them all.
+  ///
+  /// - Throws: `.occupied` if it contains another file.
   private func requireNoUnrelatedFiles(
     in destination: DestinationPath, _ parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
@@ -116,30 +139,34 @@ extension BackupInstaller {
     throw KeyhaulError(.occupied, "\(quoted(destination.name)) holds \(quoted(first)), which is not part of a backup")
   }
 
-  /// Keeps the permissions of a user's directory that is replaced.
-  private func keepPermissions(
-    of destination: DestinationPath, _ contents: DestinationContents, in parent: borrowing OwnedFileDescriptor,
-    for sink: DirectorySink
+  /// Gives the new directory the permissions of the directory that it replaces, if there is one.
+  private func copyPermissions(
+    from target: DirectoryTarget, in parent: borrowing OwnedFileDescriptor, to sink: DirectorySink
   ) throws(KeyhaulError) {
-    guard contents == .emptyDirectory || contents == .backup else { return }
+    guard target.existingEntry == .emptyDirectory || target.existingEntry == .backup else { return }
+    let name = target.destination.name.systemName
     try systemCall { () throws(Errno) in
-      guard let status = try system.status(of: destination.name.systemName, in: parent) else { return }
+      guard let status = try system.status(of: name, in: parent) else { return }
       try sink.setPermissions(status.permissions)
     }
   }
 
-  /// Returns the directory of the replaced backup, or `nil` if there is none.
+  /// Opens the directory of the backup to replace. Returns `nil` if there is none.
   private func replacedDirectory(
-    of destination: DestinationPath, _ contents: DestinationContents, in parent: borrowing OwnedFileDescriptor
+    at target: DirectoryTarget, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> DirectoryHandle? {
-    guard contents == .backup else { return nil }
-    return DirectoryHandle(
-      try systemCall { () throws(Errno) in try system.openDirectory(destination.name.systemName, in: parent) })
+    guard target.existingEntry == .backup else { return nil }
+    let name = target.destination.name.systemName
+    return DirectoryHandle(try systemCall { () throws(Errno) in try system.openDirectory(name, in: parent) })
   }
 
   /// Creates a directory and writes a backup into it.
+  ///
+  /// - Parameter replaced: The files whose owner and permissions the new files keep.
+  /// - Returns: The sink, which claims the directory as long as it exists.
   private func fill(
-    _ name: String, in parent: borrowing OwnedFileDescriptor, with backup: OutgoingBackup, _ replaced: ReplacedFiles?
+    _ name: String, in parent: borrowing OwnedFileDescriptor, with backup: OutgoingBackup,
+    replacing replaced: ReplacedFiles?
   ) throws(KeyhaulError) -> DirectorySink {
     let sink = try systemCall { () throws(Errno) in
       try system.makeDirectory(name, in: parent)
@@ -152,17 +179,17 @@ extension BackupInstaller {
     return sink
   }
 
-  /// Renames a temporary directory to its destination.
+  /// Renames a temporary directory to its destination, and removes the replaced backup.
   ///
-  /// - Returns: The name of a replaced backup that could not be removed.
+  /// - Returns: The new name of a replaced backup that could not be removed, or `nil` if there is none.
   private func install(
-    _ temporary: String, as destination: DestinationPath, in parent: borrowing OwnedFileDescriptor,
-    over contents: DestinationContents
+    _ temporaryName: String, at target: DirectoryTarget, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> String? {
-    guard contents == .backup else {
-      // Renaming a directory to an empty one replaces it in one step.
+    let destination = target.destination
+    guard target.existingEntry == .backup else {
+      // If the destination is an empty directory, the system replaces it in one step.
       do throws(Errno) {
-        try system.rename(temporary, to: destination.name, in: parent)
+        try system.rename(temporaryName, to: destination.name, in: parent)
       } catch {
         guard [.directoryNotEmpty, .fileExists, .notDirectory].contains(error) else { throw .writing(error) }
         throw KeyhaulError(.occupied, "another process has created \(quoted(destination.name)) in the meantime")
@@ -170,54 +197,59 @@ extension BackupInstaller {
       return nil
     }
     do throws(Errno) {
-      try system.exchange(temporary, destination.name, in: parent)
-      return discard(replaced: temporary, in: parent) ? nil : temporary
+      try system.exchange(temporaryName, destination.name, in: parent)
     } catch {
-      return try installInTwoSteps(temporary, as: destination, in: parent)
+      return try installInTwoSteps(temporaryName, at: destination, in: parent)
     }
+    // The replaced backup now has the temporary name.
+    return discard(replaced: temporaryName, in: parent) ? nil : temporaryName
   }
 
-  /// Replaces a directory in two steps, for file systems that cannot exchange names. The old one is restored if the
-  /// second step fails.
+  /// Replaces a backup in two steps, for file systems that cannot exchange names. The old backup gets its name back if
+  /// the second step fails.
+  ///
+  /// - Returns: The new name of a replaced backup that could not be removed, or `nil` if there is none.
   private func installInTwoSteps(
-    _ temporary: String, as destination: DestinationPath, in parent: borrowing OwnedFileDescriptor
+    _ temporaryName: String, at destination: DestinationPath, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> String? {
-    let old = destination.sibling("old")
+    let oldName = destination.sibling("old")
     do throws(Errno) {
-      try system.rename(destination.name, to: old, in: parent)
+      try system.rename(destination.name, to: oldName, in: parent)
     } catch {
       throw .writing(error)
     }
     do throws(Errno) {
-      try system.rename(temporary, to: destination.name, in: parent)
+      try system.rename(temporaryName, to: destination.name, in: parent)
     } catch {
       let cause = error
       do throws(Errno) {
-        try system.rename(old, to: destination.name, in: parent)
+        try system.rename(oldName, to: destination.name, in: parent)
       } catch {
-        throw .writing("\(cause.reason); the old backup is now at \(quoted(old)) in the same folder")
+        throw .writing("\(cause.reason); the old backup is now at \(quoted(oldName)) in the same folder")
       }
       throw .writing(cause)
     }
-    return discard(replaced: old, in: parent) ? nil : old
+    return discard(replaced: oldName, in: parent) ? nil : oldName
   }
 
-  /// Removes a replaced backup, unless other files were added to it in the meantime. Returns whether it is removed.
+  /// Removes a replaced backup, unless files that are not part of a backup were added to it in the meantime.
+  ///
+  /// - Returns: Whether the backup was removed completely.
   private func discard(replaced name: String, in parent: borrowing OwnedFileDescriptor) -> Bool {
     let unrelated = try? system.unrelatedFiles(
       in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
-    // The directory was already checked before the backup was written. If it cannot be listed now, it is removed too.
-    guard unrelated?.isEmpty != false else { return false }
+    // A directory that cannot be listed is removed too, because it was checked before the new backup was written.
+    if let unrelated, !unrelated.isEmpty { return false }
     do throws(Errno) {
       try removePayloadsFirst(of: name, in: parent)
     } catch {
-      // The remaining files are removed below, or the backup is reported as a leftover.
+      // `discardTree` tries to remove the remaining files. If it fails, the backup is reported as a leftover.
     }
     return system.discardTree(name, in: parent)
   }
 
-  /// Removes the content of a replaced backup, its manifest last, so that an interrupted run leaves a recognizable
-  /// backup.
+  /// Removes all files of a replaced backup except its manifest. If the run is interrupted, the remaining directory is
+  /// still recognized as a backup.
   private func removePayloadsFirst(of name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let directory = try system.openDirectory(name.systemName, in: parent)
     // Shows other processes that the directory is in use.

@@ -70,7 +70,7 @@ public struct SourceDeviceItems: Sendable {
     let simulatedBackup = try SimulatedBackup(itemsOf: device, sharingMemoryWith: backup.items)
     let deviceKey = try device.deviceKey()
     let decryptedItems = try simulatedBackup.items(openedWith: deviceKey).filter { $0.item != nil }
-    let deviceEntries = decryptedItems.map(KeychainEntry.init(opened:))
+    let deviceEntries = decryptedItems.map(KeychainEntry.init(decrypted:))
     let backupEntries = Self.asRestored(backup.entries, comparedWith: deviceEntries)
     let difference = try KeychainDifference(from: backupEntries, to: deviceEntries)
     let excludedItems = simulatedBackup.omissions.map { decision in

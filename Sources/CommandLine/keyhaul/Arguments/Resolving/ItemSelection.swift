@@ -131,7 +131,7 @@ struct ItemSelection {
     query.wantsSecret = wantsSecret
     query.limit = limit
     do throws(KeyhaulError) {
-      return KeychainEntry.all(of: try openDevice.find(query, as: app))
+      return KeychainEntry.entries(of: try openDevice.find(query, as: app))
     } catch {
       throw ItemError.finding(error, on: openDevice)
     }

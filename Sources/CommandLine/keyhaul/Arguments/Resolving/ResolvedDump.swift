@@ -124,8 +124,8 @@ struct ResolvedDump {
     var items: [KeychainEntry] = []
     var omissions: [MigrationPlan.Decision] = []
     // Tombstones are not items. When compared with a backup, they are items that a backup may contain.
-    for entry in contents.entries where comparesWithBackup || entry.attributes?.isTombstone != true {
-      let candidate = entry.attributes.map { item in
+    for entry in contents.entries where comparesWithBackup || entry.readablePart?.isTombstone != true {
+      let candidate = entry.readablePart.map { item in
         ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil,
           isAppClip: item[.appClip]?.integerValue.map { $0 != 0 } ?? false)

@@ -2,20 +2,23 @@ import KeyhaulKit
 import Reports
 
 extension BackupUnlocker {
-  /// Returns the first available of these hardware keys for decrypting the backup, with the next one as its fallback:
+  /// Returns the hardware key to try first when decrypting the backup, with the other available keys as fallbacks. The
+  /// order is:
   ///
   /// 1. the key that the user gave
-  /// 2. the key of the device with which the backup is compared
-  /// 3. the key of the virtual device that claims to be the backup's source
+  /// 2. the key of the device that the user compares with the backup
+  /// 3. the key of the virtual device with the identifier that the backup states
   ///
   /// - Parameters:
-  ///   - compared: The key of the device with which the backup is compared.
-  ///   - target: The target of a restore, whose key is tried anyway.
+  ///   - comparedDeviceKey: The key of the device that the user compares with the backup.
+  ///   - target: The target of a restore. Its key is left out, because the restore tries it in any case.
+  /// - Returns: The key; `nil` if none is available.
   func hardwareKey(
-    comparedWith compared: HardwareKey? = nil, excluding target: DeviceSession? = nil
+    comparedDeviceKey: HardwareKey? = nil, excluding target: DeviceSession? = nil
   ) throws(CommandError) -> HardwareKey? {
-    let comparedKey = try compared.map { (compared) throws(CommandError) in
-      HardwareKey(compared.source, compared.key, fallback: try sourceDeviceKey(excluding: target))
+    let comparedKey = try comparedDeviceKey.map { (comparedDeviceKey) throws(CommandError) in
+      HardwareKey(
+        comparedDeviceKey.source, comparedDeviceKey.key, fallback: try sourceDeviceKey(excluding: target))
     }
     guard let givenKey = try options.deviceKey(of: name, in: session) else {
       if let comparedKey { return comparedKey }
@@ -25,23 +28,31 @@ extension BackupUnlocker {
     return HardwareKey(.given, givenKey, fallback: try sourceDeviceKey(excluding: target))
   }
 
-  /// Returns the hardware key to use: the given one, or a fallback if it decrypts none of the items that need a key.
-  /// Warns if the user gave the wrong key.
-  func usableKey(_ hardware: HardwareKey?, with key: BackupKey) -> HardwareKey? {
-    guard let hardware, !hardware.isGuess || hardware.fallback != nil else { return hardware }
+  /// Returns the hardware key to use: the candidate, or a fallback if the candidate belongs to another device. Warns if
+  /// the user gave that candidate.
+  ///
+  /// - Parameters:
+  ///   - candidate: A hardware key with its fallbacks.
+  ///   - backupKey: The key of the backup's password.
+  func usableKey(_ candidate: HardwareKey?, with backupKey: BackupKey) -> HardwareKey? {
+    // A key that Keyhaul found itself is used in any case if it has no fallback, so it is not checked.
+    guard let candidate, !candidate.isGuess || candidate.fallback != nil else { return candidate }
     // If the backup cannot be read at all, the caller reports that.
-    guard let proof = try? proof(of: hardware, with: key), proof.isSameDevice == false else { return hardware }
-    if !hardware.isGuess { warnAboutKeyOfOtherDevice() }
-    return hardware.fallback.map { usableKey($0, with: key) } ?? hardware
+    guard let evidence = try? deviceKeyEvidence(for: candidate, with: backupKey), evidence.isSameDevice == false else {
+      return candidate
+    }
+    if !candidate.isGuess { warnAboutKeyOfOtherDevice() }
+    return candidate.fallback.map { usableKey($0, with: backupKey) } ?? candidate
   }
 
-  /// Returns whether a hardware key decrypts items of the backup, and which.
-  private func proof(
-    of hardware: HardwareKey, with key: BackupKey
+  /// Returns the evidence of the backup's items that a hardware key is the source device's.
+  private func deviceKeyEvidence(
+    for candidate: HardwareKey, with backupKey: BackupKey
   ) throws(KeyhaulError) -> DeviceKeyEvidence {
-    try archive.reader(with: key, deviceKey: hardware.key, for: .reading).hardware
+    try archive.reader(with: backupKey, deviceKey: candidate.key, for: .reading).hardware
   }
 
+  /// Warns that the key that the user gave is not the source device's, and records this for the result of `verify`.
   func warnAboutKeyOfOtherDevice() {
     isGivenKeyOfOtherDevice = true
     session.warn(
@@ -49,19 +60,20 @@ extension BackupUnlocker {
       why: "it decrypts none of the items that need a device key", try: "the 0x835 key of that device")
   }
 
-  /// Reports whose key decrypted items, if the user did not name it.
-  func reportDeviceKeySource(_ hardware: HardwareKey?) {
-    guard let device = hardware?.homeDevice else { return }
-    // Without a password, every class needs the hardware key.
+  /// Reports which virtual device's key decrypted items, if Keyhaul found that device itself.
+  func reportDeviceKeySource(_ usedKey: HardwareKey?) {
+    guard let device = usedKey?.homeDevice else { return }
+    // In a backup without a password, the hardware key wraps every class key, so all items need it.
     let items = archive.isEncrypted ? "this-device-only items" : "its items"
     session.info("\(UntrustedText.escaped(name)): \(items) were decrypted with the key of \(device)")
   }
 
-  /// Returns the key of the virtual device that claims to be the backup's source.
+  /// Returns the hardware key of the virtual device with the identifier that the backup states.
   ///
   /// - Parameters:
-  ///   - target: The target of a restore, which is not considered.
-  ///   - isNeeded: Whether no other key is available, so that an unreadable key causes a warning.
+  ///   - target: The target of a restore. If it has that identifier, no key is returned.
+  ///   - isNeeded: Whether no other key is available. If so, Keyhaul warns if the device's key cannot be read.
+  /// - Returns: The key; `nil` if there is no such device or its key cannot be read.
   func sourceDeviceKey(
     excluding target: DeviceSession? = nil, isNeeded: Bool = false
   ) throws(CommandError) -> HardwareKey? {
@@ -73,6 +85,7 @@ extension BackupUnlocker {
     return HardwareKey(.homeDirectory(name: openDevice.name, isPublished: isPublished), key)
   }
 
+  /// Warns that the source device's key cannot be read, so that some items stay encrypted.
   private func warnAboutUnreadableKey(of device: VirtualDevice, _ error: KeyhaulError) {
     session.warn(
       "the key of \(device.name) cannot be read: this-device-only items in \(name) cannot be decrypted",
@@ -81,18 +94,20 @@ extension BackupUnlocker {
       of: error.errno)
   }
 
-  /// Returns an open session of the virtual device that claims to be the backup's source. The caller closes it.
+  /// Opens the virtual device with the identifier that the backup states. The caller invalidates the session.
   ///
   /// - Parameters:
-  ///   - target: The target of a restore, which is not considered.
-  ///   - onUnreadable: Called with each device that may be the source but cannot be read.
+  ///   - target: The target of a restore. It is already open, so it is not opened as the source device.
+  ///   - onUnreadable: Called with each device that has the identifier but whose key cannot be read.
+  /// - Returns: The session; `nil` if there is no such device or it cannot be read.
   func sourceDevice(
     excluding target: DeviceSession? = nil,
     onUnreadable: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
   ) throws(CommandError) -> DeviceSession? {
-    guard let home = try? DeviceSet(of: session) else { return nil }
+    // Without a device folder, there are no virtual devices.
+    guard let devices = try? DeviceSet(of: session) else { return nil }
     do throws(KeyhaulError) {
-      return try archive.sourceDevice(in: home, excluding: target, verb: session.commandName, onSkip: onUnreadable)
+      return try archive.sourceDevice(in: devices, excluding: target, verb: session.commandName, onSkip: onUnreadable)
     } catch {
       throw CommandError(error, doing: "cannot look for the source device of \(name)")
     }

@@ -128,7 +128,9 @@ final class EditableDevice: EditableKeychain {
   ) throws(CommandError) -> [KeychainEntry] {
     do throws(KeyhaulError) {
       var current: [KeychainEntry] = []
-      for entry in entries { current += KeychainEntry.all(of: try openDevice.find(ItemQuery(row: entry.rowReference))) }
+      for entry in entries {
+        current += KeychainEntry.entries(of: try openDevice.find(ItemQuery(row: entry.rowReference)))
+      }
       return current.map { $0.numbered(confirmedState?.indexes ?? [:]) }
     } catch {
       throw ItemError.finding(error, on: openDevice)

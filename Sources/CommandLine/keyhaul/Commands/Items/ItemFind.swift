@@ -186,7 +186,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   }
 
   private static func fault(of row: KeychainEntry) -> String {
-    row.detail ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
+    row.reasonDetail ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
   }
 
   private func writeTable(of rows: [KeychainEntry], in session: Session) throws(CommandError) {

@@ -39,7 +39,7 @@ struct SearchableItems {
       // An item without its secret cannot be changed.
       return KeychainEntry(
         .undecryptable(entry.identity, nil), at: entry.rowReference, index: entry.index, entry.protection,
-        detail: "its secret cannot be decrypted")
+        reasonDetail: "its secret cannot be decrypted")
     }
   }
 

@@ -34,15 +34,15 @@ package struct ItemDocument {
       ("kind", .string(entry.kind.reportName)), ("table", .string(entry.kind.rawValue)),
       ("protection", .text(entry.protection?.rawValue)),
     ]
-    guard let item = entry.attributes else {
+    guard let item = entry.readablePart else {
       fields.append(("readable", false))
       if let reason = entry.reason { fields.append(("reason", .string(reason.rawValue))) }
-      if let detail = entry.detail { fields.append(("detail", .string(detail))) }
+      if let detail = entry.reasonDetail { fields.append(("detail", .string(detail))) }
       return .object(fields)
     }
     fields.append(("readable", true))
     fields.append(("attributes", Self.attributes(of: item)))
-    if statesSecret { fields.append(("has_secret", .boolean(entry.hasSecret))) }
+    if statesSecret { fields.append(("has_secret", .boolean(entry.isSecretReadable))) }
     if revealsSecrets, !(omitsProtectedSecrets && item.requiresAuthentication), let secret = item.secret {
       fields.append(("secret", Self.secret(secret)))
     }

@@ -131,7 +131,7 @@ struct DiffPasswords {
       let fallback = if let device { device } else { try unlocker.sourceDeviceKey() }
       return HardwareKey(.given, givenKey.key, fallback: fallback)
     }
-    let hardware = try unlocker.hardwareKey(comparedWith: device)
+    let hardware = try unlocker.hardwareKey(comparedDeviceKey: device)
     if hardware?.isGuess == false { givenKey = hardware }
     return hardware
   }

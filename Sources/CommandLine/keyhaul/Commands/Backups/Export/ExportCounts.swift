@@ -24,7 +24,7 @@ struct ExportCounts {
 
   mutating func record(_ entry: KeychainEntry) {
     count += 1
-    guard let item = entry.attributes else {
+    guard let item = entry.readablePart else {
       let reason = entry.reason ?? .malformed
       if unreadable[reason] == nil { reasons.append(reason) }
       unreadable[reason, default: 0] += 1

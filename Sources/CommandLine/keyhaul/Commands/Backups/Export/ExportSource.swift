@@ -27,7 +27,7 @@ struct ExportSource {
       kind: .dump, name: dump.name, isRestricted: selection.isRestricted, disclaimer: dump.disclaimer)
     items = .loaded(
       dump.contents.entries.filter { entry in
-        entry.attributes.map(selection.matches)
+        entry.readablePart.map(selection.matches)
           ?? selection.matches(undecryptable: entry.kind, protection: entry.protection)
       })
     self.selection = selection

@@ -46,7 +46,9 @@ struct ExportedItems {
     var writer = ItemExportWriter(format, date: DeviceEnvironment.interruptible.clock.now())
     try source.forEachEntry(in: session) { (entry) throws(CommandError) in
       readCounts.record(entry)
-      guard let item = entry.attributes, format.kinds.contains(item.kind), !readCounts.isProtected(item) else { return }
+      guard let item = entry.readablePart, format.kinds.contains(item.kind), !readCounts.isProtected(item) else {
+        return
+      }
       try writer.append(item, to: write)
     }
     writtenItemCounts = writer.counts
