@@ -7,7 +7,7 @@ import Testing
 @testable import Backups
 
 /// Some file systems change the case of names, and some tools move all files to one directory.
-@Suite("Payloads with unusual names")
+@Suite("Payloads at unusual paths")
 struct RenamedPayloadTests {
   /// A change of a path such as `7d/7dfd...`.
   enum Naming: CaseIterable {
@@ -57,7 +57,7 @@ struct RenamedPayloadTests {
     try sample.storedFiles() + Self.additionalFiles
   }
 
-  /// Writes the sample and the additional files with usual names to `original`, and with unusual names to a destination.
+  /// Writes the sample and the additional files at usual paths to `original`, and at unusual paths to a destination.
   private func writeBoth(
     _ sample: borrowing SampleBackup, _ naming: Naming, to directory: TemporaryDirectory, as destination: String
   ) throws {
@@ -67,7 +67,7 @@ struct RenamedPayloadTests {
   }
 
   @Test(
-    "Payloads with unusual names are found in any format, and are reported",
+    "Payloads at unusual paths are found in any format, and are reported",
     arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
   func found(naming: Naming, destination: String) throws {
     let directory = try TemporaryDirectory()
@@ -90,7 +90,7 @@ struct RenamedPayloadTests {
   }
 
   @Test(
-    "The contents of payloads with unusual names can be read",
+    "The contents of payloads at unusual paths can be read",
     arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
   func contents(naming: Naming, destination: String) throws {
     let directory = try TemporaryDirectory()
@@ -112,7 +112,7 @@ struct RenamedPayloadTests {
   }
 
   @Test(
-    "A copy of a backup with unusual names has the usual names",
+    "A copy of a backup with unusual paths has the usual paths",
     arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
   func copied(naming: Naming, destination: String) throws {
     let directory = try TemporaryDirectory()
@@ -129,7 +129,7 @@ struct RenamedPayloadTests {
     #expect(existing != nil)
   }
 
-  @Test("Payloads are sealed with their usual names", arguments: Naming.allCases, ["b", "b.tar"])
+  @Test("Payloads are sealed with their usual paths", arguments: Naming.allCases, ["b", "b.tar"])
   func sealed(naming: Naming, destination: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup(hasPassword: false)
@@ -151,7 +151,7 @@ struct RenamedPayloadTests {
     #expect(verifier.violations == [])
   }
 
-  @Test("Unusual names are ignored if the usual name exists")
+  @Test("A file at an unusual path is not used if the usual path exists")
   func bothNames() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -172,11 +172,11 @@ struct RenamedPayloadTests {
     #expect(try open(directory, "copy").storedFiles().finding == nil)
   }
 
-  @Test("Ambiguous unusual names are not used", arguments: ["b", "b.tar"])
+  @Test("Ambiguous files at unusual paths are not used", arguments: ["b", "b.tar"])
   func ambiguous(destination: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
-    // Each payload has two unusual names with different contents.
+    // Each payload has files at two unusual paths, with different contents.
     let files = try files(sample).flatMap { file -> Files in
       let isPayload = isFileIdentifier(String(file.path.dropFirst(3)))
       guard isPayload else { return [file] }
@@ -199,7 +199,7 @@ struct RenamedPayloadTests {
     #expect(copy.unrelatedFiles.count == 6)
   }
 
-  @Test("Links with unusual names are not followed")
+  @Test("Links at unusual paths are not followed")
   func links() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -266,7 +266,7 @@ struct RenamedPayloadTests {
     }
   }
 
-  @Test("Encrypted and decrypted copies have the usual names", arguments: Naming.allCases)
+  @Test("Encrypted and decrypted copies have the usual paths", arguments: Naming.allCases)
   func decrypted(naming: Naming) throws {
     let directory = try TemporaryDirectory()
     try FileTreeBackup([.text("a", "first"), .text("b", "second")]).write(to: directory, as: "original")

@@ -6,47 +6,51 @@ import Testing
 
 @testable import Backups
 
-@Suite("Reasons of failed items")
+@Suite("Reasons why items cannot be decrypted")
 struct ReasonTests {
+  /// Creates an item with a failure, or a decrypted item if there is none.
   private func item(
-    _ failure: BackupItem.Failure?, _ protection: ProtectionClass? = .whenUnlocked,
-    through classKey: ClassKeyAvailability? = .available
+    failure: BackupItem.Failure?, protection: ProtectionClass? = .whenUnlocked,
+    classKey: ClassKeyAvailability? = .available
   ) -> BackupItem {
     BackupItem(
       index: 0, kind: .genericPassword, protection: protection, classKey: classKey,
       opening: failure.map { .failed($0) } ?? .opened(.password("anna")))
   }
 
+  /// Returns the reason why an item cannot be decrypted. The other items of the backup may prove the device key.
   private func reason(
-    _ item: BackupItem, among others: [BackupItem] = [], backupHasPassword: Bool = true
+    of item: BackupItem, among others: [BackupItem] = [], backupHasPassword: Bool = true
   ) -> Reason? {
     item.reason(hardware: DeviceKeyEvidence(others + [item]), backupHasPassword: backupHasPassword)
   }
 
-  @Test("Only damaged items may be intact in another copy; items that no restore accepts are not")
-  func otherCopies() {
+  @Test(
+    "Another copy may have the item if its class key is missing or its bytes are damaged, but not for other reasons")
+  func lostInThisCopy() {
     #expect(Reason.allCases.filter(\.isLostInThisCopy) == [.noClassKey, .tagMismatch, .malformed])
   }
 
-  @Test("A secret without a name cannot be restored to any device, whatever its class")
+  @Test("Items with a secret but no name are counted separately, not with the items that a device accepts")
   func secretOnly() {
-    func item(_ protection: ProtectionClass?, isSecretOnly: Bool) -> BackupItem {
+    func decryptedItem(_ protection: ProtectionClass?, isSecretOnly: Bool) -> BackupItem {
       BackupItem(
         index: 0, kind: .genericPassword, protection: protection, classKey: .available,
         opening: .opened(.password("anna")), isSecretOnly: isSecretOnly)
     }
-    let contents = BackupItemCounts([
-      item(.whenUnlocked, isSecretOnly: false), item(.whenUnlockedThisDeviceOnly, isSecretOnly: false),
-      item(.whenUnlocked, isSecretOnly: true), item(nil, isSecretOnly: true),
+    let counts = BackupItemCounts([
+      decryptedItem(.whenUnlocked, isSecretOnly: false),
+      decryptedItem(.whenUnlockedThisDeviceOnly, isSecretOnly: false),
+      decryptedItem(.whenUnlocked, isSecretOnly: true), decryptedItem(nil, isSecretOnly: true),
     ])
-    #expect(contents.migratable == 1 && contents.thisDeviceOnly == 1 && contents.secretOnly == 2)
-    #expect(contents.total == 4 && contents.countByProtection[.whenUnlocked] == 2)
+    #expect(counts.migratable == 1 && counts.thisDeviceOnly == 1 && counts.secretOnly == 2)
+    #expect(counts.total == 4 && counts.countByProtection[.whenUnlocked] == 2)
   }
 
-  @Test("A decrypted item has no reason")
-  func decrypted() { #expect(reason(item(nil)) == nil) }
+  @Test("A decrypted item has no failure reason")
+  func decrypted() { #expect(reason(of: item(failure: nil)) == nil) }
 
-  @Test("An item with a wrong tag or a damaged class key is damaged")
+  @Test("If a failed item needs no device key, the reason is damage")
   func damage() {
     let failures: [(BackupItem.Failure, Reason)] = [
       (.noClassKey(.whenUnlocked), .noClassKey), (.classKeyDamaged(.whenUnlocked), .noClassKey),
@@ -54,28 +58,32 @@ struct ReasonTests {
       (.missingData, .malformed), (.unsupportedVersion(7), .unsupportedVersion),
     ]
     for (failure, expected) in failures {
-      #expect(reason(item(failure)) == expected && expected.isDamage)
-      #expect(!item(failure).mayNeedOtherHardware(DeviceKeyEvidence()))
+      #expect(reason(of: item(failure: failure)) == expected && expected.isDamage)
+      #expect(!item(failure: failure).mayNeedOtherHardware(DeviceKeyEvidence()))
     }
   }
 
-  @Test("Device-bound items, and all items of a backup without a password, need the device key")
-  func hardware() {
-    #expect(reason(item(.hardwareMissing, .whenUnlockedThisDeviceOnly)) == .deviceBound)
-    #expect(reason(item(.hardwareMissing), backupHasPassword: false) == .backupNotEncrypted)
-    #expect(
-      reason(item(.hardwareMissing, .whenUnlockedThisDeviceOnly), backupHasPassword: false) == .deviceBound)
-    // In a backup with a password, a migratable class needs the device key only if the keybag was changed.
-    #expect(reason(item(.hardwareMissing)) == .deviceBound)
+  @Test("Without the device key, the reason is the item's class or the missing password")
+  func deviceKeyMissing() {
+    let deviceOnly = item(failure: .hardwareMissing, protection: .whenUnlockedThisDeviceOnly)
+    let migratable = item(failure: .hardwareMissing, protection: .whenUnlocked)
+    #expect(reason(of: deviceOnly) == .deviceBound)
+    #expect(reason(of: deviceOnly, backupHasPassword: false) == .deviceBound)
+    #expect(reason(of: migratable, backupHasPassword: false) == .backupNotEncrypted)
+    // No device writes this: in a backup with a password, migratable items need no device key.
+    #expect(reason(of: migratable) == .deviceBound)
   }
 
-  @Test("A failed item is device-bound, unless the device key decrypted another item of its class; then it is damaged")
+  @Test("A failed item is damaged if the device key decrypted another item of its class, otherwise device-bound")
   func evidence() {
-    let failed = item(.keyUnwrapFailed, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
-    #expect(reason(failed) == .deviceBound)
-    let decrypted = item(nil, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
-    #expect(reason(failed, among: [decrypted]) == .tagMismatch)
-    let otherClass = item(nil, .alwaysThisDeviceOnly, through: .availableThroughDevice)
-    #expect(reason(failed, among: [otherClass]) == .deviceBound)
+    func item(_ failure: BackupItem.Failure?, _ protection: ProtectionClass) -> BackupItem {
+      self.item(failure: failure, protection: protection, classKey: .availableThroughDevice)
+    }
+    let failed = item(.keyUnwrapFailed, .whenUnlockedThisDeviceOnly)
+    #expect(reason(of: failed) == .deviceBound)
+    let sameClass = item(nil, .whenUnlockedThisDeviceOnly)
+    #expect(reason(of: failed, among: [sameClass]) == .tagMismatch)
+    let otherClass = item(nil, .alwaysThisDeviceOnly)
+    #expect(reason(of: failed, among: [otherClass]) == .deviceBound)
   }
 }

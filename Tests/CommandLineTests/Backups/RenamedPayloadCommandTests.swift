@@ -59,10 +59,10 @@ struct RenamedPayloadCommandTests {
     #expect(verified.status == 0 && verified.output.contains("is intact"), "\(verified)")
     #expect(
       !unwrapped(verified.errors).contains("a name that no device uses"),
-      "every file has its usual name again: \(verified)")
+      "every file has its usual path again: \(verified)")
   }
 
-  @Test("A backup in which a payload exists under two names is not changed")
+  @Test("A backup in which a payload exists at two paths is not changed")
   func repeatedPayload() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("convert b.tar -o b/ -q")

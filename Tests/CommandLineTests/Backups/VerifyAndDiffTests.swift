@@ -6,28 +6,30 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Verification and comparison of backups in scripts")
+@Suite("The commands verify, inspect and diff")
 struct VerifyAndDiffTests {
-  /// Returns the document that a command prints with `--json`, and checks its exit status.
+  /// Runs a command with `--json`, checks its exit status, and returns the document that it prints.
   private func jsonDocument(of line: String, in sandbox: PhoneSandbox, status: Int32) throws -> [String: Any] {
     let outcome = try sandbox.keyhaul("\(line) --json")
     #expect(outcome.status == status, "\(line): \(outcome)")
     return try sandbox.object(outcome.output)
   }
 
-  /// Returns whether each check in a verification document found no fault, by the check's identifier.
+  /// Returns the results of the checks in verify's JSON by identifier: `true` if the check found no fault.
   private func checkResults(in document: [String: Any]) -> [String: Bool] {
     var results: [String: Bool] = [:]
-    for check in document["checks"] as? [[String: Any]] ?? [] where check["detail"] is String {
-      if let id = check["id"] as? String { results[id] = check["ok"] as? Bool }
+    for check in document["checks"] as? [[String: Any]] ?? [] {
+      // Each check must have a detail. Without one, its result is missing, and the test fails.
+      guard let id = check["id"] as? String, check["detail"] is String else { continue }
+      results[id] = check["ok"] as? Bool
     }
     return results
   }
 
   // MARK: verify
 
-  @Test("A verification document has all checks, item counts and one verdict, with and without the password")
-  func verification() throws {
+  @Test("Verify's JSON has the checks, the item counts and a verdict, and lists the checks that were skipped")
+  func verifyDocument() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     let complete = try jsonDocument(of: "verify b/ --password-file .bp --home elsewhere", in: sandbox, status: 0)
     #expect(complete["format"] as? String == "backup-verification/1" && complete["whole"] as? Bool == true)
@@ -41,12 +43,13 @@ struct VerifyAndDiffTests {
     #expect(checkResults(in: quick).keys.sorted() == ["files", "keybag", "structure"])
     let unchecked = (quick["unchecked"] as? [[String: String]] ?? []).compactMap { $0["id"] }
     #expect(unchecked == ["database", "keychain", "items", "seal"])
+    // Without the device key, no item of a backup without a password can be decrypted.
     try sandbox.succeed("backup old-phone -o plain.zip --no-password -q")
     let withoutDevice = try jsonDocument(of: "verify plain.zip --home elsewhere", in: sandbox, status: 0)
     #expect(withoutDevice["verdict"] as? String == "foreign" && withoutDevice["whole"] as? Bool == true)
   }
 
-  @Test("Damage is reported in the document and on standard error, with exit code 13")
+  @Test("Verify reports damage in its JSON and on standard error, and exits with 13")
   func damage() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     // The file is encrypted, so one changed bit damages two blocks, most likely of an item.
@@ -67,7 +70,7 @@ struct VerifyAndDiffTests {
   }
 
   @Test(
-    "Every changed bit in a file is found or harmless (36 bits per file, 9 in a quick run)",
+    "Verify finds a flipped bit, or the plan stays the same (36 bits per file, 9 in a quick run)",
     arguments: 0..<3)
   func flippedBits(part: Int) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
@@ -79,6 +82,7 @@ struct VerifyAndDiffTests {
         let outcome = try sandbox.keyhaul("verify b/ --password-file .bp")
         let details: Comment = "\(file), byte \(offset): \(outcome)"
         #expect([0, 3, 12, 13, 14].contains(outcome.status), details)
+        // The files in folders are the payloads, whose digests the manifest contains.
         if file.contains("/") { #expect(outcome.status == 13, details) }
         if outcome.status == 0 {
           #expect(PlannedItems(try sandbox.plan("b/"), includesEncryptedNames: false) == before, details)
@@ -87,7 +91,7 @@ struct VerifyAndDiffTests {
     }
   }
 
-  @Test("A missing payload ends verify with 3, a changed payload with 13")
+  @Test("Verify exits with 3 if a payload is missing, and with 13 if one was changed")
   func payloads() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
@@ -111,7 +115,7 @@ struct VerifyAndDiffTests {
     #expect(damaged.output.hasSuffix("old is damaged: 1 file is damaged and 1 file is missing.\n"))
   }
 
-  @Test("Rekey sets another password on a damaged backup, and reports the damage")
+  @Test("Rekey refuses a damaged backup with a seal, and changes the password of one without a seal with a warning")
   func rekeyDamaged() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try FileManager.default.removeItem(at: sandbox.home.appending(path: "b/\(PhoneSandbox.keychainPath)"))
@@ -124,7 +128,7 @@ struct VerifyAndDiffTests {
     #expect(outcome.errors.contains("  why: 1 listed file is not stored\n"))
   }
 
-  @Test("A listed file that is not stored is reported by its requested name")
+  @Test("Export names the domain and path of a listed file that is not stored")
   func missingFile() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
@@ -136,8 +140,8 @@ struct VerifyAndDiffTests {
 
   // MARK: inspect
 
-  @Test("Files, folders and links are counted separately in inspect's text, page and JSON")
-  func kinds() throws {
+  @Test("Inspect counts files, folders and links separately in its text, page and JSON")
+  func fileKinds() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
     for number in 0..<2 { try old.add("Library/folder\(number)", mode: 0o040755) }
@@ -151,7 +155,8 @@ struct VerifyAndDiffTests {
     #expect(text.contains("2 folders") && text.contains("1 link"), "\(text)")
   }
 
-  @Test("The file tree adds up, escapes untrusted names, and is complete in JSON")
+  @Test(
+    "Inspect --tree has the sums of each folder and domain, in text and JSON, and exits with 3 if a file is missing")
   func tree() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
@@ -174,8 +179,8 @@ struct VerifyAndDiffTests {
     #expect(missing.status == 3 && missing.output.hasPrefix("DOMAIN          FILES   BYTES  MISSING\n"))
   }
 
-  @Test("Inspect --tree -v shows the file names that export accepts")
-  func everyFile() throws {
+  @Test("Inspect --tree -v lists every file, and export accepts the listed domains and paths")
+  func fileList() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
     try old.removePayload(of: OldBackup.maliciousName)
@@ -210,8 +215,8 @@ struct VerifyAndDiffTests {
     #expect(try sandbox.object(String(decoding: try sandbox.read("tree.json"), as: UTF8.self))["file_list"] is [Any])
   }
 
-  @Test("The list of items is the same in JSON and text, with a reason for each undecryptable item")
-  func list() throws {
+  @Test("Inspect --list --json has all items, with the reason for each that cannot be decrypted")
+  func itemList() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let document = try jsonDocument(
       of: "inspect b.tar --list --password-file .bp --home elsewhere", in: sandbox, status: 0)
@@ -225,7 +230,7 @@ struct VerifyAndDiffTests {
     #expect(itemsWithDevice.allSatisfy { $0["readable"] as? Bool == true })
   }
 
-  @Test("An overview needs no password, even if the environment names one")
+  @Test("Inspect shows an overview without a password, even if the environment names a wrong one")
   func environment() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array("wrong\n".utf8), to: ".wrong")
@@ -241,8 +246,8 @@ struct VerifyAndDiffTests {
 
   // MARK: diff
 
-  @Test("A difference names items, attributes and dates, but no values")
-  func difference() throws {
+  @Test("Diff names the changed items, attributes and dates, but no values")
+  func changedItems() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "a.tar")
     try sandbox.write(Array("a new planted secret".utf8), to: ".s")
     try sandbox.succeed(
@@ -265,7 +270,7 @@ struct VerifyAndDiffTests {
     #expect(!(text.output + text.errors).contains("a new planted secret"))
   }
 
-  @Test("A difference reports a side without a keychain")
+  @Test("Diff states that one of the backups has no keychain")
   func noKeychain() throws {
     func side(_ name: String, _ items: [KeychainEntry], hasKeychain: Bool) -> ComparisonSide {
       ComparisonSide(
@@ -284,31 +289,32 @@ struct VerifyAndDiffTests {
       ])
   }
 
-  @Test("A damaged item makes a difference partial, but is not itself a difference")
-  func partialDifference() throws {
+  @Test("Diff exits with 3 for a damaged item, but does not report it as changed")
+  func damagedItem() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "a/")
     try sandbox.succeed("convert a/ -o whole.tar -q")
     try sandbox.flipMiddleBit(of: "a/\(PhoneSandbox.keychainPath)")
     let document = try jsonDocument(of: "diff whole.tar a/ --password-file .bp --exit-code", in: sandbox, status: 3)
-    let undecryptable = try #require(document["sealed"] as? [String: Int])
-    let damagedCount = try #require(undecryptable["damaged"])
+    // This member counts the items that Keyhaul could not decrypt.
+    let encryptedCounts = try #require(document["sealed"] as? [String: Int])
+    let damagedCount = try #require(encryptedCounts["damaged"])
     #expect(damagedCount > 0 && (document["changed"] as? [Any])?.isEmpty == true)
-    // In a comparison of the damaged backup with itself, the item is equal in both.
+    // Compared with itself, the damaged backup has the same encrypted bytes on both sides.
     let withItself = try jsonDocument(of: "diff a/ a/ --password-file .bp --exit-code", in: sandbox, status: 0)
-    let undecryptableInBoth = try #require(withItself["sealed"] as? [String: Int])
-    #expect(undecryptableInBoth["damaged_alike"] == damagedCount && undecryptableInBoth["damaged"] == 0)
+    let countsWithItself = try #require(withItself["sealed"] as? [String: Int])
+    #expect(countsWithItself["damaged_alike"] == damagedCount && countsWithItself["damaged"] == 0)
     #expect(withItself["same"] as? Int == 18)
   }
 
-  @Test("An encrypted backup and one without a password do not count as equal")
+  @Test("Diff does not report an encrypted backup as equal to one without a password")
   func incomparable() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "a.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
     let line = "diff a.tar plain.tar --password-file .bp --home elsewhere"
     let document = try jsonDocument(of: "\(line) --exit-code", in: sandbox, status: 3)
-    let undecryptable = try #require(document["sealed"] as? [String: Int])
-    #expect(undecryptable["in_both"] == 18)
-    #expect(undecryptable["open_in_first"] == 14 && undecryptable["open_in_second"] == 0)
+    let encryptedCounts = try #require(document["sealed"] as? [String: Int])
+    #expect(encryptedCounts["in_both"] == 18)
+    #expect(encryptedCounts["open_in_first"] == 14 && encryptedCounts["open_in_second"] == 0)
     let text = try sandbox.devices.run("COLUMNS=200 keyhaul \(line)")
     #expect(text.status == 0)
     #expect(
@@ -318,10 +324,11 @@ struct VerifyAndDiffTests {
     try sandbox.succeed("\(line) --format html -o page.html -q")
     let page = String(decoding: try sandbox.read("page.html"), as: UTF8.self)
     #expect(page.contains("18 in both and 14 of them can be decrypted in a.tar."))
+    // The sentence begins with "The source device's", whose apostrophe is escaped in HTML.
     #expect(page.contains("s key can decrypt them: "))
   }
 
-  @Test("A difference escapes untrusted names at any width")
+  @Test("Diff escapes untrusted names and keeps its lines within the width of the terminal")
   func untrustedNames() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create hostile --from hostile-names -q")

@@ -11,19 +11,22 @@ import Testing
   import Darwin
 #endif
 
-/// Unblocks signals, which are blocked on the threads of a pool, but not on the program's main thread.
+/// Unblocks SIGINT and SIGTERM on this thread, as on the program's main thread. A test runs on a thread of a pool, which
+/// blocks signals.
 private func unblockSignals() {
   var signals = sigset_t()
   sigemptyset(&signals)
-  for signal in [SIGINT, SIGTERM] { sigaddset(&signals, signal) }
+  sigaddset(&signals, SIGINT)
+  sigaddset(&signals, SIGTERM)
   pthread_sigmask(SIG_UNBLOCK, &signals, nil)
 }
 
-/// Each test runs in its own process, because a signal affects the entire process.
+/// Each test runs in its own process, because a signal affects the entire process. If a test fails, the exit code of that
+/// process tells which step failed.
 @Suite("Ctrl-C and other signals")
 struct InterruptionTests {
-  @Test("The first signal asks the work to stop, and the second one exits immediately")
-  func twice() async {
+  @Test("The first SIGINT asks the work to stop, and the second one ends the program immediately")
+  func secondInterruptEndsProgram() async {
     await #expect(processExitsWith: .exitCode(130)) {
       unblockSignals()
       Interruption.install()
@@ -37,8 +40,8 @@ struct InterruptionTests {
     }
   }
 
-  @Test("A SIGQUIT that the parent process ignores overwrites no secret")
-  func ignoredQuit() async {
+  @Test("If the parent process ignores SIGQUIT, this signal does not overwrite secrets")
+  func ignoredQuitKeepsSecrets() async {
     await #expect(processExitsWith: .exitCode(0)) {
       signal(SIGQUIT, SIG_IGN)
       Interruption.install()
@@ -48,8 +51,8 @@ struct InterruptionTests {
     }
   }
 
-  @Test("SIGTERM also stops the work")
-  func terminate() async {
+  @Test("The first SIGTERM asks the work to stop, and the second one ends the program immediately")
+  func secondTerminationEndsProgram() async {
     await #expect(processExitsWith: .exitCode(143)) {
       unblockSignals()
       Interruption.install()
@@ -60,13 +63,13 @@ struct InterruptionTests {
     }
   }
 
-  @Test("A signal ends a change of many items with its exit code, and states what was changed")
-  func items() async {
+  @Test("An interrupted change of items exits with the signal's code and reports that no item was changed")
+  func interruptedItemChange() async {
     await #expect(processExitsWith: .exitCode(0)) {
       unblockSignals()
       Interruption.install()
       let stopped = KeyhaulError(.cancelled, "it was stopped")
-      // Without a signal, the change has an ordinary failure.
+      // Before the signal, the same error is an ordinary failure.
       guard CommandError(stopped, device: "phone").status == .failed else { exit(1) }
       raise(SIGINT)
       let failure = CommandError(stopped, device: "phone")
@@ -75,7 +78,7 @@ struct InterruptionTests {
   }
 
   @Test("A signal that the parent process ignores has no effect")
-  func ignored() async {
+  func ignoredInterrupt() async {
     await #expect(processExitsWith: .exitCode(0)) {
       signal(SIGINT, SIG_IGN)
       unblockSignals()
@@ -86,13 +89,14 @@ struct InterruptionTests {
   }
 
   @Test("Ctrl-C at a prompt ends it, reports that nothing was changed, and restores the echo")
-  func prompt() async {
+  func interruptAtPrompt() async {
     await #expect(processExitsWith: .exitCode(0)) {
       unblockSignals()
       Interruption.install()
       guard let terminal = try? PseudoTerminal(), let test = try? TestSession(terminalPath: terminal.path) else {
         exit(1)
       }
+      // Only the new thread uses the terminal until the prompt has ended.
       nonisolated(unsafe) let watched = terminal
       Thread {
         while !watched.isAtPrompt || watched.echoes { watched.collect(milliseconds: 10) }
@@ -107,13 +111,14 @@ struct InterruptionTests {
   }
 
   @Test("After Ctrl-Z, the prompt asks again and still hides what is typed")
-  func resumed() async {
+  func resumedPrompt() async {
     await #expect(processExitsWith: .exitCode(0)) {
       unblockSignals()
       Interruption.install()
       guard let terminal = try? PseudoTerminal(), let test = try? TestSession(terminalPath: terminal.path) else {
         exit(1)
       }
+      // Only the new thread uses the terminal until the prompt has ended.
       nonisolated(unsafe) let watched = terminal
       Thread {
         while !watched.isAtPrompt || watched.echoes { watched.collect(milliseconds: 10) }
@@ -136,10 +141,11 @@ struct InterruptionTests {
     }
   }
 
-  @Test("Ctrl-C twice at a prompt exits immediately and restores the echo")
-  func promptTwice() async throws {
+  @Test("The second Ctrl-C at a prompt ends the program immediately and restores the echo")
+  func secondInterruptAtPrompt() async throws {
     let terminal = try PseudoTerminal()
     let path = terminal.path
+    // The test's process gets a copy of the path. This requires a capture with a type.
     await #expect(processExitsWith: .exitCode(130)) { [path = path as String] in
       unblockSignals()
       Interruption.install()
@@ -147,6 +153,7 @@ struct InterruptionTests {
       let descriptor = open(path, O_RDWR | O_NOCTTY)
       var settings = termios()
       guard tcgetattr(descriptor, &settings) == 0 else { exit(2) }
+      // From here on, the handler restores these settings.
       Interruption.willChangeTerminal(descriptor, from: settings)
       settings.c_lflag &= ~tcflag_t(ECHO)
       guard tcsetattr(descriptor, TCSANOW, &settings) == 0 else { exit(3) }
@@ -156,8 +163,8 @@ struct InterruptionTests {
     #expect(terminal.echoes)
   }
 
-  @Test("Ctrl-C ends a password command that would never end")
-  func command() async {
+  @Test("Ctrl-C ends the wait for a password command")
+  func interruptDuringPasswordCommand() async {
     await #expect(processExitsWith: .exitCode(0)) {
       unblockSignals()
       Interruption.install()

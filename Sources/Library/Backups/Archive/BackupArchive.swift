@@ -224,7 +224,7 @@ public struct BackupArchive: Sendable {
     return anomalies
   }
 
-  /// Returns the anomalies of the payloads' names.
+  /// Returns the anomalies of the payloads' paths.
   private static func payloadAnomalies(
     of source: PayloadSource, _ layout: BackupLayout, isKeychainRenamed: Bool
   ) throws(KeyhaulError) -> [BackupAnomaly] {

@@ -40,10 +40,10 @@ struct ContainerScanner {
   private var metadata: [EntryName: MetadataFiles] = [:]
   /// The payloads by layout, then by the directory around the backup's files.
   private var payloads: [BackupLayout: [EntryName: StoredPayloads]] = [:]
-  /// Files whose names are payload names with capital letters, by the directory around the backup's files.
+  /// Payload files whose paths have capital letters, by the directory around the backup's files.
   private var renamedPayloads: [EntryName: [RenamedPayload]] = [:]
 
-  /// A payload file with an unusual name.
+  /// A payload file whose path has capital letters.
   struct RenamedPayload {
     /// The path in the backup's directory.
     let path: String
@@ -220,7 +220,7 @@ struct ContainerScanner {
         advice: "unpack it and name the folder with the backups in it, or leave only one backup in it"))
   }
 
-  /// Returns the payloads of a backup, including those with unusual names.
+  /// Returns the payloads of a backup, including those at unusual paths.
   private func storedPayloads(
     in directory: EntryName, _ layout: BackupLayout, hasBothLists: Bool
   ) -> StoredPayloads {

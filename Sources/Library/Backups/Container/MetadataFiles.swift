@@ -13,7 +13,7 @@ package struct MetadataFiles: Sendable {
   package var unreadJournals: [MetadataFile: (byteCount: Int64, reason: String)] = [:]
   /// The pages of a log or journal that replace those of `Manifest.db`, and their file.
   var replacementPages: (pages: ReplacementPages, from: MetadataFile)?
-  /// Whether the keychain file has an unusual name.
+  /// Whether the keychain file is at an unusual path.
   package var isKeychainRenamed = false
 
   /// The content of a small metadata file.

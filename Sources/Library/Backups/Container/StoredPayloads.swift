@@ -1,37 +1,39 @@
 import Basics
 import KeychainFormats
 
-/// The stored payloads of a backup, by stored name, with their stored sizes.
+/// The stored payloads of a backup, by file identifier, with their stored sizes.
 ///
-/// A payload's usual name is the path that the backup's layout gives it, in lower case. Some tools give it an unusual
-/// name: they change the case, or use the path of the other layout.
+/// A payload's usual path is the lower-case path that the backup's layout gives it. Some tools store a payload at an
+/// unusual path: in capitals, or at the path of the other layout.
 public struct StoredPayloads: Sendable, Equatable {
-  /// A payload's name as 20 bytes inline, without a heap allocation, because a large backup has half a million names.
-  package struct Name: Hashable, Sendable {
-    // The short number is last. Before a longer one, it would be padded to 8 bytes.
+  /// A file identifier as 20 bytes, stored inline. A large backup has half a million identifiers, and a string would
+  /// need a heap allocation for each.
+  package struct Identifier: Hashable, Sendable {
+    // `high` is last because Swift would add 4 bytes of padding between it and a longer number.
     /// The last 8 bytes.
     let low: UInt64
+    /// The 8 bytes between `high` and `low`.
     let middle: UInt64
     /// The first 4 bytes.
     let high: UInt32
 
-    /// Creates a name from 40 lower-case hexadecimal digits, otherwise returns `nil`.
+    /// Creates an identifier from 40 hexadecimal digits in lower case, or returns `nil` if the text is anything else.
     package init?(_ text: some StringProtocol) {
       var copy = String(text)
-      guard let name = copy.withUTF8({ Name(bytes: UnsafeRawBufferPointer($0)) }) else { return nil }
-      self = name
+      guard let identifier = copy.withUTF8({ Identifier(digits: UnsafeRawBufferPointer($0)) }) else { return nil }
+      self = identifier
     }
 
-    /// Creates a name from the digits' bytes.
-    init?(bytes: UnsafeRawBufferPointer) {
-      guard bytes.count == 40, let high = Self.parse(bytes[..<8]), let middle = Self.parse(bytes[8..<24]),
-        let low = Self.parse(bytes[24...])
+    /// Creates an identifier from 40 hexadecimal digits in ASCII, or returns `nil` if the bytes are anything else.
+    init?(digits: UnsafeRawBufferPointer) {
+      guard digits.count == 40, let high = Self.number(digits[..<8]), let middle = Self.number(digits[8..<24]),
+        let low = Self.number(digits[24...])
       else { return nil }
       self.init(high: high, middle: middle, low: low)
     }
 
-    /// Parses up to 16 hexadecimal digits, or returns `nil` if another character is among them.
-    private static func parse(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
+    /// Returns the number that up to 16 hexadecimal digits represent, or `nil` if a byte is not a lower-case digit.
+    private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
       var number: UInt64 = 0
       for digit in digits {
         switch digit {
@@ -43,7 +45,7 @@ public struct StoredPayloads: Sendable, Equatable {
       return number
     }
 
-    /// Creates the name of a SHA-1 digest.
+    /// Creates an identifier from a SHA-1 digest, or returns `nil` if it does not have 20 bytes.
     init?(hash: UnsafeRawBufferPointer) {
       guard hash.count == 20 else { return nil }
       var (high, middle, low): (UInt64, UInt64, UInt64) = (0, 0, 0)
@@ -55,7 +57,7 @@ public struct StoredPayloads: Sendable, Equatable {
       self.init(high: high, middle: middle, low: low)
     }
 
-    /// The 40 digits.
+    /// The identifier as 40 hexadecimal digits in lower case.
     package var text: String {
       String(
         hexadecimal:
@@ -68,16 +70,17 @@ public struct StoredPayloads: Sendable, Equatable {
     }
   }
 
-  private var byteCounts: [Name: Int64] = [:]
-  /// The usual names that belong to a link, pipe or directory. Devices never write these, so they are not opened.
-  private var irregular: Set<Name> = []
+  /// The stored sizes by identifier.
+  private var byteCounts: [Identifier: Int64] = [:]
+  /// The payloads whose usual path is a link, pipe or directory. No device writes these, so Keyhaul does not open them.
+  private var irregular: Set<Identifier> = []
   /// The total size of all payloads.
   package private(set) var byteCount: Int64 = 0
-  /// The paths of payloads with unusual names, relative to the backup's directory.
-  private(set) var unusualPaths: [Name: String] = [:]
-  /// The candidates for payloads with unusual names, until all files are known.
-  private var candidates: [Name: [(path: String, byteCount: Int64)]] = [:]
-  /// The paths of candidates that are not used.
+  /// The paths of the payloads at unusual paths, relative to the backup's directory.
+  private(set) var unusualPaths: [Identifier: String] = [:]
+  /// The files at unusual paths by payload. `resolveCandidates()` decides which of them are payloads.
+  private var candidates: [Identifier: [(path: String, byteCount: Int64)]] = [:]
+  /// The paths of the candidates that were not chosen.
   private var unusedCandidates: Set<String> = []
 
   /// Creates an empty list.
@@ -88,56 +91,60 @@ public struct StoredPayloads: Sendable, Equatable {
 
   /// Returns the stored size of a payload, or `nil` if it is missing.
   package func byteCount(of fileIdentifier: some StringProtocol) -> Int64? {
-    Name(fileIdentifier).flatMap { byteCounts[$0] }
+    Identifier(fileIdentifier).flatMap { byteCounts[$0] }
   }
 
-  /// Returns the sorted names of the payloads whose stored size satisfies `matches`; by default, of all payloads.
+  /// Returns the sorted identifiers of the payloads whose stored size satisfies a condition; by default, of all.
   package func fileIdentifiers(whereByteCount matches: (Int64) -> Bool = { _ in true }) -> [String] {
     byteCounts.filter { matches($0.value) }.map { $0.key.text }.sorted()
   }
 
-  /// Returns whether a link, pipe or directory has the payload's usual name.
+  /// Returns whether a payload's usual path is a link, pipe or directory.
   package func isIrregular(_ fileIdentifier: some StringProtocol) -> Bool {
-    Name(fileIdentifier).map(irregular.contains) ?? false
+    Identifier(fileIdentifier).map(irregular.contains) ?? false
   }
 
-  func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
+  /// Returns whether a payload is stored as a regular file.
+  func contains(_ identifier: Identifier) -> Bool { byteCounts[identifier] != nil }
 
-  /// Returns the path of a payload with an unusual name, otherwise `nil`.
+  /// Returns the path of a payload that is stored at an unusual path, or `nil` if it is not.
   package func unusualPath(of fileIdentifier: some StringProtocol) -> String? {
-    unusualPaths.isEmpty ? nil : Name(fileIdentifier).flatMap { unusualPaths[$0] }
+    unusualPaths.isEmpty ? nil : Identifier(fileIdentifier).flatMap { unusualPaths[$0] }
   }
 
-  /// Returns whether a file is an unused candidate for a payload.
+  /// Returns whether the file at an unusual path was a candidate for a payload, but was not chosen.
   package func isUnusedCandidate(_ path: String) -> Bool { unusedCandidates.contains(path) }
 
-  /// Returns the path of a payload, stored or not.
+  /// Returns the path of a stored payload, or the usual path of one that is not stored.
   func path(of fileIdentifier: String, in layout: BackupLayout) -> String {
     unusualPath(of: fileIdentifier) ?? layout.storedPath(of: fileIdentifier)
   }
 
-  /// The finding about unusual names, or `nil` if there are none.
+  /// The finding that files are at unusual paths, or `nil` if there are none.
   package var finding: BackupFinding? {
     guard let first = unusualPaths.values.min() ?? unusedCandidates.min() else { return nil }
     return .payloadsRenamed(count: unusualPaths.count, unread: unusedCandidates.count, first: first)
   }
 
+  /// The finding as a list of anomalies, which is empty if there is none.
   var anomalies: [BackupAnomaly] { finding.map { [.finding($0)] } ?? [] }
 
-  /// Adds a regular file as a candidate for a payload.
+  /// Adds a regular file at an unusual path as a candidate for a payload.
   mutating func addCandidate(_ path: String, for fileIdentifier: String, byteCount: Int64) {
-    guard let name = Name(fileIdentifier) else { return }
-    candidates[name, default: []].append((path, byteCount))
+    guard let identifier = Identifier(fileIdentifier) else { return }
+    candidates[identifier, default: []].append((path, byteCount))
   }
 
-  /// Chooses the file of each payload when all files are known. A payload's usual name has precedence, even if a link,
-  /// pipe or directory has it. If there are several candidates, none is used, because nothing shows which is correct.
+  /// Uses the candidates as payloads. Called after all files were added.
+  ///
+  /// A candidate is not used if a file, link, pipe or directory is at the payload's usual path. It is also not used if
+  /// the payload has several candidates, because nothing shows which is correct.
   mutating func resolveCandidates() {
-    for (name, files) in candidates {
-      if files.count == 1, byteCounts[name] == nil, !irregular.contains(name) {
-        byteCounts[name] = files[0].byteCount
+    for (identifier, files) in candidates {
+      if files.count == 1, byteCounts[identifier] == nil, !irregular.contains(identifier) {
+        byteCounts[identifier] = files[0].byteCount
         byteCount += files[0].byteCount
-        unusualPaths[name] = files[0].path
+        unusualPaths[identifier] = files[0].path
       } else {
         unusedCandidates.formUnion(files.map(\.path))
       }
@@ -145,17 +152,20 @@ public struct StoredPayloads: Sendable, Equatable {
     candidates = [:]
   }
 
-  /// Returns whether both contain the same payloads with the same sizes, under any names.
+  /// Returns whether both have the same payloads with the same sizes. The paths may differ.
   public static func == (left: Self, right: Self) -> Bool {
     left.byteCounts == right.byteCounts && left.irregular == right.irregular
   }
 
+  /// Adds a regular file at a payload's usual path.
   mutating func add(_ fileIdentifier: some StringProtocol, byteCount: Int64) {
-    guard let name = Name(fileIdentifier), byteCounts.updateValue(byteCount, forKey: name) == nil else { return }
+    guard let identifier = Identifier(fileIdentifier), byteCounts.updateValue(byteCount, forKey: identifier) == nil
+    else { return }
     self.byteCount += byteCount
   }
 
+  /// Adds a link, pipe or directory at a payload's usual path.
   mutating func addIrregular(_ fileIdentifier: some StringProtocol) {
-    if let name = Name(fileIdentifier) { irregular.insert(name) }
+    if let identifier = Identifier(fileIdentifier) { irregular.insert(identifier) }
   }
 }

@@ -45,7 +45,7 @@ package struct ExtractionPlan: Sendable {
   ) throws(KeyhaulError) {
     var paths = ExtractionPaths(reserved: ExtractionFolder.ownNames)
     try addDirectories(of: list, to: &paths, selecting: isSelected)
-    var usedIdentifiers: Set<StoredPayloads.Name> = []
+    var usedIdentifiers: Set<StoredPayloads.Identifier> = []
     _ = try list.listing { (file, location) throws(KeyhaulError) in
       guard let domain = file.domainBytes, let path = file.pathBytes, file.kind != .directory, isSelected(file) else {
         return
@@ -88,7 +88,7 @@ package struct ExtractionPlan: Sendable {
   /// Creates the entry of a file or link, with its path or the reason not to write it.
   private static func entry(
     for file: ListedFile, domain: [UInt8], path: [UInt8], at location: FileLocation, isStored: Bool,
-    in paths: inout ExtractionPaths, _ usedIdentifiers: inout Set<StoredPayloads.Name>
+    in paths: inout ExtractionPaths, _ usedIdentifiers: inout Set<StoredPayloads.Identifier>
   ) throws(KeyhaulError) -> Entry {
     func refused(_ code: KeyhaulError.Code, _ reason: String) -> Entry {
       Entry(location: location, directory: 0, name: "", isStored: false, refusal: KeyhaulError(code, reason))
@@ -101,7 +101,7 @@ package struct ExtractionPlan: Sendable {
     guard try ListedFile.identifier(domain: domain, path: path) == file.fileIdentifier else {
       return refused(.hostile, "its identifier is not the hash of its domain and path")
     }
-    if let identifier = StoredPayloads.Name(file.fileIdentifier), !usedIdentifiers.insert(identifier).inserted {
+    if let identifier = StoredPayloads.Identifier(file.fileIdentifier), !usedIdentifiers.insert(identifier).inserted {
       return refused(.hostile, "it is listed twice")
     }
     let directory = try paths.directory(domain, parts.parent)

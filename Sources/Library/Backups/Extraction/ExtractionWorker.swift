@@ -48,16 +48,18 @@ final class ExtractionWorker {
 
   /// Writes the files in the order of the stored payloads, then links, empty files, and missing payloads.
   private func runInStoredOrder(_ reader: FileList.Reader) throws(KeyhaulError) {
-    var indices: [StoredPayloads.Name: Int] = [:]
+    var indices: [StoredPayloads.Identifier: Int] = [:]
     for (index, entry) in job.plan.entries.enumerated() where entry.refusal == nil {
       guard let file = try reader.file(at: entry.location), file.kind == .file,
-        let name = StoredPayloads.Name(file.fileIdentifier)
+        let identifier = StoredPayloads.Identifier(file.fileIdentifier)
       else { continue }
-      indices[name] = index
+      indices[identifier] = index
     }
     var isDone = [Bool](repeating: false, count: job.plan.entries.count)
     try job.archive.forEachPayload(of: try job.archive.storedFiles()) { (payload) throws(KeyhaulError) in
-      guard let name = StoredPayloads.Name(payload.fileIdentifier), let index = indices[name], !isDone[index] else {
+      guard let identifier = StoredPayloads.Identifier(payload.fileIdentifier), let index = indices[identifier],
+        !isDone[index]
+      else {
         return
       }
       guard let position = next() else { throw KeyhaulError(.interrupted, "it was stopped") }

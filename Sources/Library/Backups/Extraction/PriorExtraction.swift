@@ -6,7 +6,7 @@ import SystemPackage
 ///
 /// A file is kept only if it still has this content.
 struct PriorExtraction: Sendable {
-  private var contents: [StoredPayloads.Name: ExtractedContent] = [:]
+  private var contents: [StoredPayloads.Identifier: ExtractedContent] = [:]
 
   /// Reads the manifest and the journals of earlier runs, and combines them in one file. With this file, the folder is
   /// recognized even if this run is interrupted.
@@ -19,7 +19,7 @@ struct PriorExtraction: Sendable {
   }
 
   /// The content of a file, or `nil` if no earlier run has written it.
-  subscript(identifier: String) -> ExtractedContent? { StoredPayloads.Name(identifier).flatMap { contents[$0] } }
+  subscript(identifier: String) -> ExtractedContent? { StoredPayloads.Identifier(identifier).flatMap { contents[$0] } }
 
   private mutating func read(
     _ name: String, in directory: DirectoryHandle, _ header: JSONValue, _ system: FileSystem
@@ -30,10 +30,10 @@ struct PriorExtraction: Sendable {
     try JSONLines.forEach(in: file, system) { line in
       defer { isFirst = false }
       if isFirst { return line == header }
-      if let name = (line["file_id"]?.stringValue).flatMap({ StoredPayloads.Name($0) }),
+      if let identifier = (line["file_id"]?.stringValue).flatMap({ StoredPayloads.Identifier($0) }),
         let content = ExtractedContent(line)
       {
-        contents[name] = content
+        contents[identifier] = content
       }
       return true
     }

@@ -10,28 +10,34 @@ package struct FileLocation: Sendable, Hashable {
 ///
 /// It needs about 30 bytes for each file, while a list of a million files has hundreds of megabytes.
 package struct FileIndex: Sendable {
-  private var locations: [StoredPayloads.Name: FileLocation] = [:]
+  private var locations: [StoredPayloads.Identifier: FileLocation] = [:]
   /// The second and later positions of files that are listed more than once, which no device does.
-  private var duplicates: [StoredPayloads.Name: [FileLocation]] = [:]
+  private var duplicates: [StoredPayloads.Identifier: [FileLocation]] = [:]
 
   /// Creates an empty index.
   package init() {}
 
   /// Adds a file with its position in the list. Files without a valid identifier are skipped.
   package mutating func add(_ file: ListedFile, at location: FileLocation) {
-    guard let name = StoredPayloads.Name(file.fileIdentifier) else { return }
-    if locations[name] == nil { locations[name] = location } else { duplicates[name, default: []].append(location) }
+    guard let identifier = StoredPayloads.Identifier(file.fileIdentifier) else { return }
+    if locations[identifier] == nil {
+      locations[identifier] = location
+    } else {
+      duplicates[identifier, default: []].append(location)
+    }
   }
 
   /// Returns whether a file with this identifier was added.
   func contains(_ file: ListedFile) -> Bool {
-    StoredPayloads.Name(file.fileIdentifier).map { locations[$0] != nil } ?? false
+    StoredPayloads.Identifier(file.fileIdentifier).map { locations[$0] != nil } ?? false
   }
 
   /// Returns the positions of a file in the list's order.
   package func locations(of fileIdentifier: some StringProtocol) -> [FileLocation] {
-    guard let name = StoredPayloads.Name(fileIdentifier), let first = locations[name] else { return [] }
-    return [first] + duplicates[name, default: []]
+    guard let identifier = StoredPayloads.Identifier(fileIdentifier), let first = locations[identifier] else {
+      return []
+    }
+    return [first] + duplicates[identifier, default: []]
   }
 }
 

@@ -220,8 +220,10 @@ final class ManifestDatabase: Sendable {
 
   /// Returns whether the payload is missing, as `StoredPayloads.lacks` does.
   private func isMissing(_ row: borrowing UntrustedRow, in stored: StoredPayloads) -> Bool {
-    guard let name = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return false }
-    return !stored.contains(name) && records.file(in: row, 4)?.needsPayload ?? true
+    guard let identifier = row.withText(0, { StoredPayloads.Identifier(digits: $0) }).flatMap(\.self) else {
+      return false
+    }
+    return !stored.contains(identifier) && records.file(in: row, 4)?.needsPayload ?? true
   }
 
   func reader() throws(KeyhaulError) -> Reader { try Reader(try checkedConnection(), records) }
@@ -253,17 +255,17 @@ final class ManifestDatabase: Sendable {
   private static func consistency(
     of row: borrowing UntrustedRow, _ hasher: DigestStream
   ) throws(KeyhaulError) -> RowConsistency {
-    guard let identifier = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else {
+    guard let identifier = row.withText(0, { StoredPayloads.Identifier(digits: $0) }).flatMap(\.self) else {
       return .inconsistent
     }
     let consistency = try row.withTexts(1, 2) { (domain, path) throws(KeyhaulError) -> RowConsistency in
       guard ListedFile.isInsideItsDomain(domain: domain, path: path) else { return .inconsistent }
-      let hash: StoredPayloads.Name?
+      let hash: StoredPayloads.Identifier?
       do throws(DataProtectionError) {
         try hasher.update(domain)
         try hasher.update(hyphen)
         try hasher.update(path)
-        hash = try hasher.finish { StoredPayloads.Name(hash: $0) }
+        hash = try hasher.finish { StoredPayloads.Identifier(hash: $0) }
       } catch {
         throw KeyhaulError(error, in: "the manifest database")
       }

@@ -37,7 +37,7 @@ public enum BackupFinding: Sendable, Hashable {
   case listDamaged(readable: Int, lost: Int?, reason: String)
   /// Rows of the list of files have a domain, path, link target, or attribute name that is not UTF-8.
   case listNamesNotUTF8(name: String, count: Int, first: String)
-  /// Payloads have unusual names. `unread` is the number of ambiguous files.
+  /// Payloads are at unusual paths. `unread` is the number of files at such paths that are not used.
   case payloadsRenamed(count: Int, unread: Int, first: String)
   /// The list of files is unreadable.
   case listUnreadable(name: String, reason: String)
@@ -86,7 +86,7 @@ public enum BackupFinding: Sendable, Hashable {
     case listDamaged = "list-damaged"
     /// The list of files contains names that are not UTF-8.
     case listNamesNotUTF8 = "list-names-not-utf8"
-    /// Payloads have unusual names.
+    /// Payloads are at unusual paths.
     case payloadsRenamed = "payloads-renamed"
     /// The list of files is unreadable.
     case listUnreadable = "list-unreadable"

@@ -4,8 +4,8 @@ import SystemPackage
 extension DirectorySource {
   /// Lists the payloads: of the newer layout in up to 256 directories, of the older layout in the backup's directory.
   ///
-  /// Payloads of the other layout's path or with upper-case digits are candidates for payloads that are missing under
-  /// their usual names.
+  /// A file at the other layout's path, or with a name in capitals, is a candidate for a payload that is missing from its
+  /// usual path.
   ///
   /// - Parameter identifier: The only payload to find, or `nil` to list all.
   package func payloads(
@@ -34,8 +34,7 @@ extension DirectorySource {
     return payloads
   }
 
-  /// Returns the path of a payload that is missing under its usual name, or `nil` if it is not found or the names
-  /// cannot be listed.
+  /// Returns the path of a payload at an unusual path, or `nil` if there is none or the files cannot be listed.
   func unusualPath(of identifier: String, in directory: borrowing OwnedFileDescriptor, _ layout: BackupLayout)
     -> String?
   {

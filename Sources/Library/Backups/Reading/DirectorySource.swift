@@ -32,7 +32,7 @@ package struct DirectorySource {
     return parts
   }
 
-  /// Reads the keychain file, possibly under an unusual name.
+  /// Reads the keychain file from its usual path, or from an unusual one.
   private func readKeychain(
     in directory: borrowing OwnedFileDescriptor, to parts: inout MetadataFiles
   ) throws(KeyhaulError) {

@@ -19,18 +19,17 @@ final class SharedDescriptor: Sendable {
 /// An open directory that is shared by reference.
 package final class DirectoryHandle: Sendable {
   package let descriptor: OwnedFileDescriptor
-  /// The paths of payloads with unusual names, listed when the first payload is missing.
-  private let unusualPaths = Locked<[StoredPayloads.Name: String]?>(nil)
+  /// The paths of the payloads at unusual paths, listed when the first payload is missing from its usual path.
+  private let unusualPaths = Locked<[StoredPayloads.Identifier: String]?>(nil)
 
   package init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
 
-  /// Returns the path of a payload that is missing under its usual name, or `nil` if it is not found or the names
-  /// cannot be listed.
+  /// Returns the path of a payload at an unusual path, or `nil` if there is none or the files cannot be listed.
   func unusualPath(of identifier: String, _ layout: BackupLayout, by source: DirectorySource) -> String? {
     unusualPaths.withLock { cachedPaths in
       let paths = cachedPaths ?? (try? source.payloads(of: descriptor, layout: layout))?.unusualPaths ?? [:]
       cachedPaths = paths
-      return paths.isEmpty ? nil : StoredPayloads.Name(identifier).flatMap { paths[$0] }
+      return paths.isEmpty ? nil : StoredPayloads.Identifier(identifier).flatMap { paths[$0] }
     }
   }
 }

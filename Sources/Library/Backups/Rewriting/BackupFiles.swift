@@ -14,7 +14,7 @@ struct BackupFiles {
     /// The path in the backup's directory: the usual path of a payload, even if its actual path is unusual. For an
     /// unrelated file, its full name for display.
     let path: String
-    /// The full name of an entry, or the usual name of a payload with an unusual one.
+    /// The full name of an entry. For a payload at an unusual path, it ends with the usual path.
     let name: EntryName
     /// Whether the file is part of the backup.
     let isPartOfBackup: Bool

@@ -15,7 +15,7 @@ struct DirectoryFiles {
   struct File {
     /// The actual path, relative to the backup's directory.
     let storedPath: String
-    /// The path in the backup. It differs from `storedPath` if a payload has an unusual name.
+    /// The path in the backup. It differs from `storedPath` if a payload is at an unusual path.
     let path: String
     let status: FileStatus
     var byteCount: Int64 { status.byteCount }

@@ -33,7 +33,7 @@ public struct VirtualDevice: Sendable {
     try files.create(DeviceFile.keybag.path(in: directory), keybag.keybag.serialized())
     try files.create(DeviceFile.memory.path(in: directory), memory)
     try files.create(DeviceFile.record.path(in: directory), record.encoded())
-    try DeviceKeychain(directory: directory, device: name.text, files: files).makeEmpty()
+    try DeviceKeychain(directory: directory, device: name.text, files: files).createEmpty()
   }
 }
 

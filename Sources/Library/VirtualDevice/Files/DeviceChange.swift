@@ -45,7 +45,7 @@ struct DeviceChange {
 
   /// Applies a committed change, if there is one. Requires the device's lock.
   ///
-  /// - Returns: The number of items that the change deleted individually.
+  /// - Returns: The number of items that the action `.dropPasscodeItems` deleted; 0 if the change does not contain it.
   @discardableResult
   static func finish(
     in directory: String, device: String, _ files: DeviceFiles

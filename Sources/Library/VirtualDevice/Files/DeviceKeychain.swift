@@ -2,15 +2,18 @@ import Basics
 import KeychainFormats
 import Keychains
 
-/// The file of a device's keychain database.
+/// Creates, opens and changes the keychain database of a device.
 struct DeviceKeychain {
+  /// The path of the device's folder.
   let directory: String
+  /// The device's name, for errors.
   let device: String
   let files: DeviceFiles
 
   private var path: String { DeviceFile.keychain.path(in: directory) }
 
-  func makeEmpty() throws(KeyhaulError) {
+  /// Creates an empty database. No database may exist.
+  func createEmpty() throws(KeyhaulError) {
     try files.announceDatabaseChange(of: path)
     try KeychainStore.create(at: path).close()
     try files.syncDirectory(directory)
@@ -19,10 +22,12 @@ struct DeviceKeychain {
   /// Opens the database.
   ///
   /// - Parameters:
-  ///   - durability: The time from which a change survives a power failure.
-  ///   - isForReading: Whether rows are left as they are.
-  ///   - shouldContinue: Called between the items of a large change. If it returns `false`, the change is rolled back.
-  /// - Throws: `.deviceDamaged` if the database is missing, or an error of the keychain.
+  ///   - durability: Whether a change is safe from a power failure after each call, or only after the database is closed.
+  ///   - isForReading: Whether to leave the stored items unchanged. Otherwise their empty data is normalized, as in
+  ///     `KeychainStore.open`.
+  ///   - shouldContinue: Returns whether to go on with a large change. It is called between two items; `false` undoes the
+  ///     change.
+  /// - Throws: `.deviceDamaged` if the database is missing, or the errors of `KeychainStore.open`.
   func open(
     _ durability: KeychainStore.Durability = .eachCall, isForReading: Bool = false,
     shouldContinue: @escaping @Sendable () -> Bool = { true }
@@ -34,22 +39,23 @@ struct DeviceKeychain {
       at: path, durability: durability, isForReading: isForReading, shouldContinue: shouldContinue)
   }
 
-  /// Performs the keychain part of a change. It can be repeated after an interruption. No other process may have the
-  /// database open.
+  /// Applies the part of a device change that concerns the keychain. The caller must hold the device's lock.
   ///
-  /// - Returns: The number of items that were deleted individually.
+  /// After an interruption, the same action can be applied again.
+  ///
+  /// - Returns: The number of items that `.dropPasscodeItems` deleted; 0 for the other actions.
   @discardableResult
   func apply(_ action: DeviceChange.KeychainAction) throws(KeyhaulError) -> Int {
     switch action {
     case .keep: break
     case .empty:
-      // The log is removed first, because it must not be applied to the new database.
+      // The log comes first in these paths. If only the log remained, SQLite would apply it to the new database.
       for path in DeviceFile.keychainPaths(in: directory) { try files.remove(path) }
-      try makeEmpty()
+      try createEmpty()
     case .dropPasscodeItems:
       let store = try open()
       try files.announceDatabaseChange(of: path)
-      // The column identifies the class. The items cannot be decrypted, because the class key is removed with them.
+      // The change also removes the class key, so the rows are selected by their class, without decryption.
       let count = try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly)
       try store.close()
       return count

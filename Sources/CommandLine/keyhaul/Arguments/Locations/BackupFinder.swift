@@ -92,7 +92,7 @@ final class BackupFinder {
     case .directory:
       ((try? BackupDirectory.backups(in: link)) ?? [])
         .filter { !$0.isLink && !$0.name.hasPrefix(".") }.map { QueuedBackup("\(link)/\($0.name)") }.reversed()
-    case .absent, .structured, .databaseDirectory, .device: []
+    case .absent, .possibleDump, .databaseDirectory, .device: []
     }
   }
 

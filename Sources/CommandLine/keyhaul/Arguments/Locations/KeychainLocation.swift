@@ -17,9 +17,9 @@ enum KeychainLocation: Equatable, Sendable {
 enum PathContent: Equatable, Sendable {
   case absent
   case file
-  /// A file that begins like a property list, JSON, an SQLite database or a macOS file keychain. A backup in one file
-  /// never begins like one of these.
-  case structured
+  /// A file that may be a dump or a keychain database: it begins like a property list, JSON, an SQLite database or a
+  /// macOS file keychain. A backup in one file never begins like one of these.
+  case possibleDump
   /// A folder that contains keychain databases and is not a backup, such as any folder level of a Simulator.
   case databaseDirectory(databases: [String])
   case device
@@ -36,10 +36,10 @@ enum PathContent: Equatable, Sendable {
     }
     guard isDirectory.boolValue else {
       let start = InputFile.start(of: path, byteCount: KeychainDump.signatureByteCount)
-      let isStructured =
+      let isPossibleDump =
         KeychainDump.hasSignature(start) || KeychainDatabase.hasSignature(start)
         || FileKeychain.begins(with: start)
-      self = isStructured ? .structured : .file
+      self = isPossibleDump ? .possibleDump : .file
       return
     }
     if files.fileExists(atPath: path + "/device.json") {

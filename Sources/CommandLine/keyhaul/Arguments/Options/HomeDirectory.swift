@@ -1,13 +1,17 @@
 import KeyhaulKit
 
-/// The folder of the virtual devices.
+/// Finds the device folder, which contains the virtual devices.
 enum HomeDirectory {
-  /// Returns the folder: `--home`, then `KEYHAUL_HOME`, then the platform's folder for application data.
+  /// Returns the path of the device folder: the value of `--home`, else of `KEYHAUL_HOME`, else a folder in the user's
+  /// application data.
   ///
   /// Source of the default: XDG Base Directory Specification (a relative `XDG_DATA_HOME` is ignored).
   ///
-  /// - Returns: The path; `nil` if no folder is configured.
-  /// - Throws: `.usage` for an empty `--home`.
+  /// - Parameters:
+  ///   - flag: The value of `--home`; `nil` if the flag is absent.
+  ///   - environment: The environment variables.
+  /// - Returns: The path; `nil` if none of these is set.
+  /// - Throws: `.usage` if `--home` is empty.
   static func path(flag: String?, environment: [String: String]) throws(CommandError) -> String? {
     if let flag {
       guard !flag.isEmpty else { throw .usage("--home is empty", try: "--home DIR") }
@@ -23,48 +27,54 @@ enum HomeDirectory {
     return nil
   }
 
-  /// The error of a command that needs the device folder if none is configured.
+  /// The error of a command that needs the device folder, although none is configured.
   static var missingError: CommandError {
     .usage("there is no folder for virtual devices", why: "HOME is not set", try: "--home DIR")
   }
 }
 
 extension Session {
-  /// Returns the folder of the virtual devices, which may not exist yet.
+  /// Returns the path of the device folder, which may not exist yet.
+  ///
+  /// - Throws: `.usage` if no device folder is configured, or if `--home` is empty.
   func homeDirectory() throws(CommandError) -> String {
     guard let home = try optionalHomeDirectory() else { throw HomeDirectory.missingError }
     return home
   }
 
-  /// Returns the folder of the virtual devices, for a command that also works without one.
+  /// Returns the path of the device folder, for a command that also works without one.
   ///
-  /// - Returns: The path; `nil` if no folder is configured.
+  /// - Returns: The path; `nil` if no device folder is configured.
+  /// - Throws: `.usage` if `--home` is empty.
   func optionalHomeDirectory() throws(CommandError) -> String? {
     let home = try HomeDirectory.path(flag: common.home, environment: environment)
-    if let home, common.home != nil { includeHome(home) }
+    // A suggested command finds the same devices only with the same `--home`.
+    if let home, common.home != nil { addToSuggestions(home: home) }
     return home
   }
 
-  /// Returns an argument for a device that stays valid in a saved page: its path if `--home` was given, otherwise the
-  /// argument that the user typed.
+  /// Returns the argument that names a device in a saved page, whose reader may not repeat `--home`. It is the device's
+  /// path if `--home` was given, otherwise the argument that the user typed.
   func stableArgument(ofDevice argument: String) -> String {
     guard let home = common.home, !argument.contains("/") else { return argument }
     let prefix = "device:"
     let name = argument.hasPrefix(prefix) ? String(argument.dropFirst(prefix.count)) : argument
-    return "\(Self.folder(home))/\(name)"
+    return "\(Self.removingTrailingSlashes(home))/\(name)"
   }
 
-  /// Makes suggested commands name the folder of a device, unless the device's name is enough to find it.
-  func includeHome(ofDeviceIn directory: String) {
+  /// Adds `--home` with the folder around a device to suggested commands, unless they find the device without it.
+  func addHomeToSuggestions(forDeviceIn directory: String) {
     guard let home = DestinationPath(directory)?.parent else { return }
-    let defaultHome = (try? HomeDirectory.path(flag: nil, environment: environment)) ?? nil
-    if Self.folder(home) != defaultHome.map(Self.folder) { includeHome(home) }
+    let defaultHome = try? HomeDirectory.path(flag: nil, environment: environment)
+    if Self.removingTrailingSlashes(home) != defaultHome.map(Self.removingTrailingSlashes) {
+      addToSuggestions(home: home)
+    }
   }
 
-  private func includeHome(_ home: String) { homesToShow.insert(Self.folder(home)) }
+  private func addToSuggestions(home: String) { homesToShow.insert(Self.removingTrailingSlashes(home)) }
 
-  /// Returns a path without trailing slashes.
-  private static func folder(_ path: String) -> String {
+  /// Returns a path without trailing slashes, so that two spellings of the same folder are equal.
+  private static func removingTrailingSlashes(_ path: String) -> String {
     var trimmed = Substring(path)
     while trimmed.utf8.count > 1, trimmed.hasSuffix("/") { trimmed = trimmed.dropLast() }
     return String(trimmed)

@@ -6,21 +6,25 @@ import KeyhaulKit
   import Foundation
 #endif
 
-/// Finds the devices and backups that arguments name. It accesses the file system only through closures.
+/// Finds the devices and backups that arguments name.
 ///
-/// A device argument is a name in the device folder, or a path if it contains a slash. If a path may be a device or a
-/// backup, its content decides. A name is an error if it is both a device in the device folder and another file in the
-/// working directory.
+/// - A device is named by its name in the device folder, also with the prefix `device:`, or by a path with a slash.
+/// - A backup is named by its path.
+/// - If a path with a slash may be a device or a backup, its content decides.
+/// - If a name without a slash may be either, it must not mean both a device and another file in the working directory.
+///
+/// The file system is accessed only through closures, so that tests need no files.
 struct ArgumentResolver {
-  /// The folder of the virtual devices; `nil` if none is configured. Then only a path can mean a device.
+  /// The path of the device folder. If it is `nil`, only a path can name a device.
   let home: String?
+  /// Returns the kind of file at a path.
   let content: (String) -> PathContent
-  /// Returns the names of the existing devices, for suggestions.
+  /// Returns the names of the devices in the device folder, for suggestions.
   let deviceNames: () -> [String]
-  /// Returns the backup that a path such as `FOLDER/IDENTIFIER` selects in a folder of several; `nil` if it selects
-  /// none.
+  /// Returns the path of the backup that an argument such as `FOLDER/IDENTIFIER` selects in a folder of several backups;
+  /// `nil` if it selects none.
   var selectedBackup: (String) throws(CommandError) -> String? = { (_) throws(CommandError) in nil }
-  /// Returns the only backup in a folder that is not a backup itself; `nil` if there is none, or several.
+  /// Returns the path of the only backup in a folder; `nil` if the folder has none or several, or is itself a backup.
   var onlyBackup: (String) throws(CommandError) -> String? = { (_) throws(CommandError) in nil }
   /// Returns whether two paths lead to the same file or folder.
   var isSameFile: (String, String) -> Bool = { $0 == $1 }
@@ -31,13 +35,13 @@ struct ArgumentResolver {
       switch content(argument) {
       case .device: return .device(name: lastComponent(argument), directory: argument)
       case .absent:
-        try requireText(argument)
+        try requireValidUTF8(argument)
         throw notFound("\(argument) does not exist")
       case .databaseDirectory:
         throw CommandError(
           .notFound, "\(argument) is not a device", why: "it is the directory of a Simulator or of another keychain",
           try: "keyhaul simulator seed \(ShellQuoting.quote(argument)) --from BACKUP")
-      case .file, .structured, .directory:
+      case .file, .possibleDump, .directory:
         throw CommandError(
           .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
       }
@@ -57,13 +61,13 @@ struct ArgumentResolver {
     guard !argument.isEmpty else { throw .usage("the backup's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }
     let pathContent = content(argument)
-    if pathContent == .file || pathContent == .structured, let backup = backup(containing: argument) {
+    if pathContent == .file || pathContent == .possibleDump, let backup = backup(containing: argument) {
       return .backup(path: backup)
     }
     switch pathContent {
     case .file: return .backup(path: argument)
     case .directory: return .backup(path: try onlyBackup(argument) ?? argument)
-    case .structured: return .dump(path: argument)
+    case .possibleDump: return .dump(path: argument)
     case .databaseDirectory(let databases):
       guard databases.count == 1, let database = databases.first else {
         throw .usage(
@@ -108,7 +112,7 @@ struct ArgumentResolver {
     let isFile = content(argument) != .absent
     switch (directory, isFile) {
     case (let directory?, _):
-      // If the device folder is the working directory, both are the same device.
+      // The file may be the device itself, for example if the device folder is the working directory.
       guard !isFile || isSameFile(directory, argument) else {
         throw .usage(
           "\(argument) is both a device and a file here", why: "the name alone is ambiguous",
@@ -124,17 +128,19 @@ struct ArgumentResolver {
     }
   }
 
-  /// Returns the folder of a device in the device folder; `nil` if there is no device with this name.
+  /// Returns the folder of the device with a name; `nil` if the device folder has no such device.
   private func directory(ofDevice name: String) -> String? {
     guard let home, DeviceName.isValid(name) else { return nil }
     let directory = "\(home)/\(name)"
     return content(directory) == .device ? directory : nil
   }
 
-  /// Returns a valid name for a device, which need not exist.
+  /// Returns the device name in an argument, without the prefix `device:`. The device need not exist.
+  ///
+  /// - Throws: `.usage` if a device cannot have this name.
   func deviceName(_ argument: String) throws(CommandError) -> String {
     let name = argument.hasPrefix("device:") ? String(argument.dropFirst("device:".count)) : argument
-    try requireText(name)
+    try requireValidUTF8(name)
     guard DeviceName.isValid(name) else {
       throw .usage(
         "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name",
@@ -144,8 +150,9 @@ struct ArgumentResolver {
     return name
   }
 
-  /// Rejects a name with invalid UTF-8. The argument has lost the original bytes, so it could match another name.
-  private func requireText(_ name: String) throws(CommandError) {
+  /// Rejects a name with U+FFFD, which may stand for invalid UTF-8. The original bytes are unknown, so the name could
+  /// match another device.
+  private func requireValidUTF8(_ name: String) throws(CommandError) {
     guard name.unicodeScalars.contains("\u{FFFD}") else { return }
     throw .usage(
       "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name",
@@ -172,7 +179,7 @@ struct ArgumentResolver {
 extension ArgumentResolver {
   /// Creates a resolver that uses the real file system.
   ///
-  /// - Parameter home: The folder of the virtual devices; `nil` if none is configured.
+  /// - Parameter home: The path of the device folder; `nil` if none is configured.
   init(home: String?) {
     self.init(
       home: home, content: PathContent.init(of:),

@@ -16,13 +16,13 @@ struct LoadedBackup {
   /// - Throws: `.damaged` if a damaged backup prevents the check.
   func warnIfSealBroken(with keys: ClassKeys, in session: Session) throws(CommandError) {
     do throws(KeyhaulError) {
-      if let fault = try archive.sealViolation(with: keys) { warn(about: .sealBroken(fault), in: session) }
+      if let violation = try archive.sealViolation(with: keys) { warn(about: .sealBroken(violation), in: session) }
     } catch {
       throw CommandError(backup: error, name: name)
     }
   }
 
-  /// Warns about a finding, unless it has its own warning elsewhere.
+  /// Warns about a finding, unless another part of the program warns about it.
   func warn(about finding: BackupFinding, in session: Session) {
     if finding.kind == .sealBroken {
       session.hasReadChangedBackup = true
@@ -36,7 +36,7 @@ struct LoadedBackup {
     }
   }
 
-  /// The reaction to a finding.
+  /// The kind of message that a finding causes.
   private enum FindingNotice {
     /// A warning. The finding's description is the reason.
     case warning(_ message: String, advice: String, ignoresQuiet: Bool = false)
@@ -46,6 +46,7 @@ struct LoadedBackup {
     case reportedElsewhere
   }
 
+  /// Returns the kind of message that a finding causes.
   private func notice(about finding: BackupFinding) -> FindingNotice {
     switch finding {
     case .falseClaim, .decryptedCopy, .propertyListUnreadable: .reportedElsewhere
@@ -92,12 +93,13 @@ struct LoadedBackup {
     }
   }
 
+  /// Returns the warning about a damaged keybag.
   private func damagedKeybagWarning(consequence: String) -> FindingNotice {
     .warning("\(name)'s keybag is damaged", advice: "another copy; \(consequence)")
   }
 
-  /// The problem that prevents a restore; `nil` if there is none.
-  var obstacle: BackupFinding? { archive.findings.first { $0.blocks(.restoring) } }
+  /// The first finding that prevents a restore; `nil` if there is none.
+  var findingThatBlocksRestore: BackupFinding? { archive.findings.first { $0.blocks(.restoring) } }
 
   /// Warns before the user types a password if the keybag's iteration count is not one that a device uses. If someone
   /// changed the count, even the right password fails.
@@ -121,17 +123,17 @@ struct LoadedBackup {
       try: "the source device's own copy, if it exists", ignoresQuiet: true)
   }
 
-  /// Warns about faults of the backup itself.
+  /// Warns about the findings and other anomalies that are visible without a password.
   ///
-  /// - Parameter isReported: Returns whether the command's report states a finding. Such a finding causes no warning.
-  func warnAboutFaults(in session: Session, except isReported: (BackupFinding) -> Bool) {
-    for note in archive.anomalies {
-      switch note {
+  /// - Parameter isReported: Returns whether the command's own output states a finding, so that no warning is necessary.
+  func warnAboutFindings(in session: Session, except isReported: (BackupFinding) -> Bool) {
+    for anomaly in archive.anomalies {
+      switch anomaly {
       case .unfinished:
         session.warn(
-          "\(name) was never finished", why: note.description,
+          "\(name) was never finished", why: anomaly.description,
           try: "export its contents; no device restores such a backup")
-      case .listJournalRead: session.info("\(UntrustedText.escaped(name)): \(note)")
+      case .listJournalRead: session.info("\(UntrustedText.escaped(name)): \(anomaly)")
       default: continue
       }
     }

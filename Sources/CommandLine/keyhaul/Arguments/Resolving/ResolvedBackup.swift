@@ -17,14 +17,15 @@ struct ResolvedBackup {
   /// The name in messages.
   var name: String { path == nil ? "standard input" : argument }
 
-  /// The files that are read, which no output may replace.
+  /// The paths that are read. An output file must not replace them.
   var files: [String] { path.map { [$0] } ?? [] }
 
-  /// The backups in the path if it is a folder of several; otherwise `nil`.
+  /// The backups in the folder at the path; `nil` if the path is itself a backup, or contains none.
   var backups: [BackupDirectory.Entry]? { path.flatMap(BackupDirectoryResolver.backups) }
 
-  /// The current status of the file, to detect later changes; `nil` if it is a stream or a folder. A folder's
-  /// status stays the same when the files in it change.
+  /// The current status of a backup in one file, to detect later changes.
+  ///
+  /// It is `nil` if the backup is a stream or a folder. A folder's status does not show that a file in it has changed.
   var fileStatus: FileStatus? {
     guard let path, let status = try? FileSystem.real.status(of: path, followsLink: true),
       status.kind == .file
@@ -32,17 +33,19 @@ struct ResolvedBackup {
     return status
   }
 
-  /// Makes sure that the backup has not changed since it was read and the user was asked. A stream cannot change.
+  /// Rejects a backup that has changed since it was read, because the user confirmed what was read. A stream is not
+  /// checked, because it can be read only once.
   ///
   /// - Parameters:
   ///   - archive: The backup as it was read.
-  ///   - earlierStatus: The status of the file before it was read.
-  ///   - storage: The storage for a large manifest or keychain.
-  /// - Throws: `.stalePlan` if it has changed.
+  ///   - earlierStatus: The status of the file before it was read; `nil` if the backup is a folder.
+  ///   - storage: The storage for the manifest and the keychain while they are read again.
+  /// - Throws: `.stalePlan` if the backup has changed or can no longer be read.
   func requireUnchanged(
     since archive: BackupArchive, fileStatus earlierStatus: FileStatus?, storage: ManifestStorage
   ) throws(CommandError) {
     guard let path else { return }
+    // If the file itself is unchanged, it need not be read again.
     if let earlierStatus, let fileStatus, fileStatus.isUnchanged(since: earlierStatus) { return }
     let digest: String
     do throws(KeyhaulError) {
@@ -55,30 +58,34 @@ struct ResolvedBackup {
     }
   }
 
+  /// Returns the error for a backup that has changed.
   private static func changeError(_ name: String, because why: String) -> CommandError {
     CommandError(
       .stalePlan, "\(name) has changed since the question was asked", why: "\(why); nothing was done",
       try: "run it again")
   }
 
-  /// Returns the error for a device where a backup is needed.
+  /// Returns the error if an argument names a device, but the command needs a backup.
   static func deviceError(_ name: String) -> CommandError {
     .usage(
       "\(name) is a device", why: "this command needs a backup",
       try: "keyhaul backup \(ShellQuoting.quote(name)) -o ARCHIVE")
   }
 
-  /// Returns the path of a backup that is read twice, or changed.
+  /// Returns the path, for a command that reads the backup twice or changes it.
   ///
-  /// - Throws: `.usage` for a stream.
-  func requirePath(for verb: String) throws(CommandError) -> String {
+  /// - Parameter command: The name of the command.
+  /// - Throws: `.usage` if the backup is read from standard input.
+  func requirePath(for command: String) throws(CommandError) -> String {
     if let path { return path }
-    throw .usage("\(verb) cannot read standard input", why: "a stream can be read only once", try: "a folder or a file")
+    throw .usage(
+      "\(command) cannot read standard input", why: "a stream can be read only once", try: "a folder or a file")
   }
 
   /// Locks the backup until the session ends, and returns its location for reading.
   ///
-  /// - Throws: `.usage` for a folder of several backups, or if standard input already has another use; `.busy`.
+  /// - Throws: `.usage` if the path is a folder of backups, or if standard input already has another use; `.busy` if
+  ///   another process has locked the backup.
   func location(
     for access: BackupLock.Access = .reading, in session: Session
   ) throws(CommandError) -> BackupLocation {
@@ -91,61 +98,67 @@ struct ResolvedBackup {
     return .path(path)
   }
 
-  /// Reads a backup.
+  /// Reads the parts of a backup that need no password. A signal ends the program immediately while a stream is read.
   ///
-  /// - Parameter allowsIncomplete: Whether to also open a backup that has lost Manifest.plist or the manifest.
+  /// - Parameters:
+  ///   - location: The location of the backup.
+  ///   - storage: The storage for a large manifest or keychain.
+  ///   - acceptsPartialBackup: Whether to also read a backup that has lost Manifest.plist or the manifest.
   static func read(
-    at location: BackupLocation, storage: ManifestStorage, allowsIncomplete: Bool = false
+    at location: BackupLocation, storage: ManifestStorage, acceptsPartialBackup: Bool = false
   ) throws(KeyhaulError) -> BackupArchive {
     func read() throws(KeyhaulError) -> BackupArchive {
-      try BackupArchive.open(location, storage: storage, system: .real, acceptsPartialBackup: allowsIncomplete)
+      try BackupArchive.open(location, storage: storage, system: .real, acceptsPartialBackup: acceptsPartialBackup)
     }
     guard case .stream = location else { return try read() }
     return try Interruption.exitingImmediatelyOnSignal(read)
   }
 
-  /// Reads the parts of the backup that need no password, and warns about anomalies.
+  /// Locks the backup, reads the parts that need no password, and warns about its findings.
   ///
   /// - Parameters:
   ///   - access: Whether the command reads or changes the backup.
   ///   - storage: The storage for a large manifest or keychain.
-  ///   - purpose: The purpose. A problem that blocks it is an error, any other a warning.
-  ///   - allowsIncomplete: Whether to also open a backup that has lost Manifest.plist or the manifest.
+  ///   - purpose: The purpose of the command. A finding that blocks it is an error, any other finding a warning.
+  ///   - acceptsPartialBackup: Whether to also read a backup that has lost Manifest.plist or the manifest.
   func open(
     _ access: BackupLock.Access = .reading, storage: ManifestStorage, for purpose: BackupPurpose = .reading,
-    allowsIncomplete: Bool = false, in session: Session
+    acceptsPartialBackup: Bool = false, in session: Session
   ) throws(CommandError) -> LoadedBackup {
     let location = try location(for: access, in: session)
     let loaded: LoadedBackup
     do throws(KeyhaulError) {
-      let archive = try Self.read(at: location, storage: storage, allowsIncomplete: allowsIncomplete)
+      let archive = try Self.read(at: location, storage: storage, acceptsPartialBackup: acceptsPartialBackup)
       session.backupMetadata = BackupMetadata(archive)
       try archive.requireUsable(for: purpose)
       loaded = LoadedBackup(name: name, archive: archive)
     } catch {
       throw CommandError(backup: error, name: name)
     }
-    report(loaded, for: purpose, in: session)
+    warnAboutFindings(of: loaded, for: purpose, in: session)
     return loaded
   }
 
-  /// Warns about everything unusual in a backup that was read.
-  private func report(_ loaded: LoadedBackup, for purpose: BackupPurpose, in session: Session) {
-    // The text of a plan starts with these findings.
+  /// Warns about the findings of a backup that was read, unless the command's own output states them.
+  private func warnAboutFindings(of loaded: LoadedBackup, for purpose: BackupPurpose, in session: Session) {
     let printsPlan = purpose == .planning && !session.isJSON && !session.isOneOfMany
-    loaded.warnAboutFaults(in: session) { printsPlan && ($0 == .stateMissing || $0 == .versionMissing) }
-    reportAnomalies(of: loaded, in: session)
+    loaded.warnAboutFindings(in: session) { finding in
+      // A printed plan starts with these two findings.
+      printsPlan && (finding == .stateMissing || finding == .versionMissing)
+    }
+    warnAboutExposedFiles(of: loaded, in: session)
     if purpose == .planning || purpose == .restoring { loaded.warnAboutIterations(in: session) }
-    // The plan of a backup with any other obstacle starts with this sentence.
-    if purpose == .planning, loaded.obstacle == .decryptedCopy {
+    // A decrypted copy has no other warning that it cannot be restored.
+    if purpose == .planning, loaded.findingThatBlocksRestore == .decryptedCopy {
       session.warn(
         "restore refuses \(name) in its current state", why: "the plan shows the result for the original backup",
         try: "the backup that it was made from")
     }
   }
 
-  /// Warns about a false claim of encryption, and about leftovers of killed runs.
-  func reportAnomalies(of loaded: LoadedBackup, in session: Session) {
+  /// Warns about files that others may read: those of a backup that is not encrypted as it claims, of a decrypted copy,
+  /// and those that an interrupted run left next to the backup.
+  func warnAboutExposedFiles(of loaded: LoadedBackup, in session: Session) {
     if let claim = loaded.archive.findings.first(where: { $0.kind == .falseClaim }) {
       session.warn(
         "\(name) says that it is encrypted, but it is not", why: claim.description,
@@ -159,7 +172,8 @@ struct ResolvedBackup {
     warnAboutLeftovers(in: session)
   }
 
-  /// Warns about leftovers of killed runs next to the backup. They may contain the backup from before it had a password.
+  /// Warns about files and folders that an interrupted run left next to the backup. They may contain the backup without
+  /// its password.
   private func warnAboutLeftovers(in session: Session) {
     guard let path else { return }
     // Leftovers are next to the file that a link points to, not next to the link.

@@ -35,7 +35,7 @@ struct ResolvedDevice {
     self.argument = argument
     self.directory = directory
     self.session = session
-    session.includeHome(ofDeviceIn: directory)
+    session.addHomeToSuggestions(forDeviceIn: directory)
   }
 
   /// The device's folder and the files in it.

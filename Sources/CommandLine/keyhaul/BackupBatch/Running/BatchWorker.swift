@@ -84,7 +84,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   private func earlierResult(for queued: QueuedBackup, in resumeLog: ResumeLog) -> BatchResult? {
     guard
       let archive = try? ResolvedBackup.read(
-        at: .path(queued.path), storage: command.accessOptions.storage, allowsIncomplete: true)
+        at: .path(queued.path), storage: command.accessOptions.storage, acceptsPartialBackup: true)
     else { return nil }
     // The digest does not cover everything that the seal covers, so a backup with a broken seal is checked again.
     guard archive.seal?.violations.isEmpty != false else { return nil }

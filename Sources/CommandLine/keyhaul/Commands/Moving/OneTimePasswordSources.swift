@@ -1,9 +1,11 @@
 import KeyhaulKit
 import Reports
 
-/// The items and files that may contain one-time passwords.
+/// The items and accounts among which a plan's one-time passwords are counted.
 struct OneTimePasswordSources {
+  /// All items, also those without a one-time password.
   let items: [BackupItem]
+  /// The accounts in the files of authenticator apps.
   let accounts: AuthenticatorAccounts
 
   init(items: [BackupItem], accounts: AuthenticatorAccounts) {
@@ -11,7 +13,8 @@ struct OneTimePasswordSources {
     self.accounts = accounts
   }
 
-  /// Creates the sources of a backup that a device would make. A virtual device has no files of apps.
+  /// Creates the sources for a virtual device's simulated backup. They contain no accounts, because a virtual device has
+  /// no files of apps.
   init(of simulatedBackup: SimulatedBackup, on device: DeviceSession) throws(CommandError) {
     accounts = AuthenticatorAccounts()
     do throws(KeyhaulError) {
@@ -21,10 +24,12 @@ struct OneTimePasswordSources {
     }
   }
 
-  /// Returns the numbers of one-time passwords.
+  /// Counts the one-time passwords of each app, and those that a plan moves.
   ///
-  /// - Parameter plan: The plan that decides which items move.
-  func overview(moving plan: MigrationPlan, names: AppDirectory) -> OneTimePasswordOverview {
+  /// - Parameters:
+  ///   - plan: The plan, which decides for each item whether it moves.
+  ///   - names: The names of the apps.
+  func overview(for plan: MigrationPlan, names: AppDirectory) -> OneTimePasswordOverview {
     let movingIndexes = plan.decisions.filter { $0.outcome.fate == .migrates }.map(\.index)
     return OneTimePasswordOverview(items, moving: Set(movingIndexes), accounts, names: names)
   }

@@ -66,7 +66,7 @@ extension PlanCommand {
     summary.protection = source.nonstandardProtection
     summary.backupCondition = request.condition
     summary.codes = request.oneTimePasswords.map {
-      $0.overview(moving: restoreOutlook.planForNewDevice, names: request.source.apps)
+      $0.overview(for: restoreOutlook.planForNewDevice, names: request.source.apps)
     }
     guard view == nil, expectations == nil else {
       let report = PlanReport(

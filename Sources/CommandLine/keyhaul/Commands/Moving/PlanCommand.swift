@@ -208,7 +208,7 @@ struct PlanCommand: BatchCommand {
     source.condition = BackupCondition(damage: opened.backup.damage, findings: source.reportedFindings)
     var report = try makeReport(plan, of: source, onto: device, in: session)
     report.sourceArgument = argument
-    report.codes = oneTimePasswords.map { $0.overview(moving: plan, names: source.apps) }
+    report.codes = oneTimePasswords.map { $0.overview(for: plan, names: source.apps) }
     let comparable = ComparablePlan(report: report, argument: argument, isSameDevice: plan.isSameDevice) {
       () throws(CommandError) in MigrationComparison(of: opened.backup, plan)
     }
@@ -234,7 +234,7 @@ struct PlanCommand: BatchCommand {
     report.sourceArgument = argument
     if countsOneTimePasswords(expectations, in: session) {
       report.codes = try OneTimePasswordSources(of: simulatedBackup, on: openDevice).overview(
-        moving: plan, names: source.apps)
+        for: plan, names: source.apps)
     }
     let isSameDevice = openDevice.device.directory == device.device.directory
     let comparable = ComparablePlan(report: report, argument: argument, isSameDevice: isSameDevice) {

@@ -54,7 +54,7 @@ struct Inspect: CaseReportCommand {
     try report.prepare(inputs: backup.files + accessOptions.files, in: session)
     // Text and JSON can show the remains of a damaged backup. The HTML page and single parts need a complete one.
     let loaded = try backup.open(
-      storage: accessOptions.storage, allowsIncomplete: part == nil && !common.isHTML, in: session)
+      storage: accessOptions.storage, acceptsPartialBackup: part == nil && !common.isHTML, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let (decrypted, obstacle) = try decrypt(loaded, with: unlocker, in: session)
     let inspection = try loaded.explainingErrors { () throws(KeyhaulError) in

@@ -76,7 +76,7 @@ struct Verify: CaseReportCommand {
     }
   }
 
-  /// Prints the notes of a verification with `-v`, and notes about unusual names in any case.
+  /// Prints the notes of a verification with `-v`, and notes about names and paths in any case.
   private func printNotes(of report: VerificationReport, in session: Session) {
     let name = UntrustedText.escaped(report.name)
     for note in report.verification.notes {
@@ -133,7 +133,7 @@ struct Verify: CaseReportCommand {
     }
     let loaded = LoadedBackup(name: name, archive: archive)
     session.backupMetadata = BackupMetadata(archive)
-    backup.reportAnomalies(of: loaded, in: session)
+    backup.warnAboutExposedFiles(of: loaded, in: session)
     let (verification, deviceKey) = try verification(of: loaded, in: session)
     return VerificationReport(
       verification, of: name, device: archive.device.name, isQuickRequested: quick, deviceKey: deviceKey,
