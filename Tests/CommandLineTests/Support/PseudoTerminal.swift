@@ -9,22 +9,25 @@ import Synchronization
   import Darwin
 #endif
 
-/// A pseudo-terminal on which a test types lines and reads the text.
+/// A pseudo-terminal for testing a program that talks to its user. The test types lines and reads what is shown.
 final class PseudoTerminal {
+  /// The error if the system has no free pseudo-terminal.
   struct Unavailable: Error {}
 
   /// The path that a program opens instead of `/dev/tty`.
   let path: String
-  /// All text that was shown, including echoes.
+  /// All text that was shown and collected, including the echo of typed lines.
   private(set) var transcript = ""
 
   /// The descriptor on which the test types and reads.
   private let controller: Int32
   /// The descriptor of the terminal itself, which stays open so that the terminal outlives the programs on it.
   private let terminal: Int32
-  /// The length of the transcript at the last answer, in bytes.
+  /// The length that the transcript had when the last line was typed, in bytes of UTF-8. Prompts before it are
+  /// answered.
   private var answeredByteCount = 0
 
+  /// Opens a pseudo-terminal of 24 lines.
   init(columns: UInt16 = 80) throws {
     var (controller, terminal): (Int32, Int32) = (-1, -1)
     var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
@@ -43,25 +46,29 @@ final class PseudoTerminal {
     close(terminal)
   }
 
-  /// Whether a prompt waits for an answer.
+  /// Whether the collected text ends with a prompt that is not answered yet.
   var isAtPrompt: Bool {
     guard transcript.utf8.count > answeredByteCount else { return false }
     return transcript.hasSuffix(": ") || transcript.hasSuffix("] ")
   }
 
-  /// Whether what is typed is shown.
+  /// Whether the terminal shows what is typed.
   var echoes: Bool {
     var settings = termios()
     return tcgetattr(terminal, &settings) == 0 && settings.c_lflag & tcflag_t(ECHO) != 0
   }
 
+  /// Types a line and the return key.
   func send(_ line: String) {
     answeredByteCount = transcript.utf8.count
     let bytes = Array((line + "\n").utf8)
     _ = write(controller, bytes, bytes.count)
   }
 
-  /// Adds the text that is shown within this time to the transcript.
+  /// Adds the shown text to the transcript, until no text arrives for this time.
+  ///
+  /// - Parameter milliseconds: The time without text. It starts again after each read, so the call takes longer if more
+  ///   text arrives.
   func collect(milliseconds: Int32) {
     var ready = pollfd(fd: controller, events: Int16(POLLIN), revents: 0)
     while poll(&ready, 1, milliseconds) > 0, ready.revents & Int16(POLLIN) != 0 {
@@ -72,27 +79,31 @@ final class PseudoTerminal {
     }
   }
 
-  /// Types these lines, each when a prompt waits, while `body` runs on this thread.
+  /// Runs a closure while another thread types lines on a new terminal, one at each prompt.
   ///
-  /// - Returns: The result of `body` and the transcript.
+  /// - Parameters:
+  ///   - lines: The lines to type. Those without a prompt are not typed.
+  ///   - body: The closure, which runs on this thread.
+  /// - Returns: The result of the closure, and the transcript.
   static func typing<Result>(_ lines: [String], _ body: (PseudoTerminal) throws -> Result) throws -> (Result, String) {
     let terminal = try PseudoTerminal()
-    nonisolated(unsafe) let typist = terminal
-    let isOver = Mutex(false)
-    let done = DispatchSemaphore(value: 0)
+    // `body` may use only the path and the echo, because the typing thread changes everything else.
+    nonisolated(unsafe) let typedTerminal = terminal
+    let isBodyFinished = Mutex(false)
+    let threadEnd = DispatchSemaphore(value: 0)
     let thread = Thread {
-      var remaining = lines[...]
-      while !isOver.withLock({ $0 }) {
-        typist.collect(milliseconds: 10)
-        if typist.isAtPrompt, let line = remaining.popFirst() { typist.send(line) }
+      var unsentLines = lines[...]
+      while !isBodyFinished.withLock({ $0 }) {
+        typedTerminal.collect(milliseconds: 10)
+        if typedTerminal.isAtPrompt, let line = unsentLines.popFirst() { typedTerminal.send(line) }
       }
-      typist.collect(milliseconds: 10)
-      done.signal()
+      typedTerminal.collect(milliseconds: 10)
+      threadEnd.signal()
     }
     thread.start()
     let result = Swift.Result<Result, any Error> { try body(terminal) }
-    isOver.withLock { $0 = true }
-    done.wait()
+    isBodyFinished.withLock { $0 = true }
+    threadEnd.wait()
     return (try result.get(), terminal.transcript)
   }
 }

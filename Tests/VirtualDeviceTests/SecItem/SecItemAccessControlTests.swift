@@ -5,7 +5,7 @@ import Testing
 @testable import Keychains
 @testable import VirtualDevice
 
-/// Source: Apple `SecAccessControl.c`.
+/// Source: Apple `SecAccessControl.m`.
 @Suite("SecItem: access controls")
 struct SecItemAccessControlTests {
   private func makeControl(_ flags: AccessControlFlags) throws -> AccessControl {

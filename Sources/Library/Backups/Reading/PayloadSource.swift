@@ -1,46 +1,51 @@
 package import Basics
-import KeychainCrypto
 
-/// The source of an open backup's payloads.
+/// The place from which an open backup's payloads are read.
 package enum PayloadSource: Sendable {
+  /// The backup's folder, and the reader for it.
   case directory(DirectoryHandle, DirectorySource)
+  /// A tar or zip file.
   case container(ContainerHandle)
-  /// A stream that was consumed. The payloads are known, but cannot be read.
+  /// A tar or zip stream, which was read to its end. The payloads' names are known, but the payloads cannot be read.
   case stream(StoredPayloads)
 }
 
-/// An open file that is shared by reference.
+/// An open file that several values share. It is closed when the last of them is destroyed.
 final class SharedDescriptor: Sendable {
   let descriptor: OwnedFileDescriptor
 
   init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
 }
 
-/// An open directory that is shared by reference.
+/// An open directory that several values share. It is closed when the last of them is destroyed.
 package final class DirectoryHandle: Sendable {
   package let descriptor: OwnedFileDescriptor
-  /// The paths of the payloads at unusual paths, listed when the first payload is missing from its usual path.
+  /// The paths of payloads at unusual paths, or `nil` until a payload is missing at its usual path.
   private let unusualPaths = Locked<[StoredPayloads.Identifier: String]?>(nil)
 
   package init(_ descriptor: consuming OwnedFileDescriptor) { self.descriptor = descriptor }
 
-  /// Returns the path of a payload at an unusual path, or `nil` if there is none or the files cannot be listed.
+  /// Returns the unusual path of a payload that is missing at its usual path. The first call lists the directory.
+  ///
+  /// - Returns: The path, or `nil` if the directory has no such payload or cannot be listed.
   func unusualPath(of identifier: String, _ layout: BackupLayout, by source: DirectorySource) -> String? {
     unusualPaths.withLock { cachedPaths in
       let paths = cachedPaths ?? (try? source.payloads(of: descriptor, layout: layout))?.unusualPaths ?? [:]
       cachedPaths = paths
-      return paths.isEmpty ? nil : StoredPayloads.Identifier(identifier).flatMap { paths[$0] }
+      return StoredPayloads.Identifier(identifier).flatMap { paths[$0] }
     }
   }
 }
 
-/// An open container file. Its readers take turns, because they share the file position.
+/// An open container file (tar or zip). Only one thread reads it at a time, because readers share the file position.
 package final class ContainerHandle: Sendable {
   package let format: ContainerFormat
+  /// The names and sizes of the container's payloads.
   package let payloads: StoredPayloads
   private let source: ContainerSource
-  /// The backup's directory in the container, empty if there is none.
+  /// The path of the backup's directory in the container, empty if its files are at the top.
   package let directory: EntryName
+  /// The storage for large metadata files.
   package var storage: ManifestStorage { source.storage }
   private let descriptor: Locked<OwnedFileDescriptor>
 
@@ -55,8 +60,9 @@ package final class ContainerHandle: Sendable {
     self.descriptor = Locked(descriptor)
   }
 
-  /// Passes a reader to a closure that iterates over the files from the first one. The closure must not start another
-  /// iteration.
+  /// Passes a new reader, which starts at the first file, to a closure.
+  ///
+  /// The closure must not call `withReader` or `forEachFile`. The container is locked while it runs.
   package func withReader<Value>(
     _ body: (ContainerReader) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -67,21 +73,24 @@ package final class ContainerHandle: Sendable {
     }
   }
 
-  /// Passes all files to a closure. After a file that is cut off, the container is read again from the start, and the
-  /// files that were already passed are skipped.
+  /// Passes every file to a closure, in the order of the container.
   ///
-  /// - Throws: `.damaged` if more than `BackupLimits.resumptionCount` files are cut off, or the errors of `body`.
+  /// A reader cannot continue after a file that is cut off. A new reader then starts again, and skips the files that
+  /// the closure already received.
+  ///
+  /// - Parameter body: A closure that receives the file and the reader for its content.
+  /// - Throws: `.damaged` if more than `BackupLimits.resumptionCount` files are cut off; the errors of `body`.
   package func forEachFile(
     _ body: (ContainerReader.File, ContainerReader) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    var passedCount = 0
+    var passedFileCount = 0
     for _ in 0...source.limits.resumptionCount {
       let isAtEnd = try withReader { (reader) throws(KeyhaulError) in
-        var position = 0
+        var fileNumber = 0
         while let file = try reader.next() {
-          position += 1
-          guard position > passedCount else { continue }
-          passedCount = position
+          fileNumber += 1
+          guard fileNumber > passedFileCount else { continue }
+          passedFileCount = fileNumber
           try body(file, reader)
           if reader.isBroken { return false }
         }
@@ -90,47 +99,5 @@ package final class ContainerHandle: Sendable {
       if isAtEnd { return }
     }
     throw KeyhaulError(.damaged, "more than \(source.limits.resumptionCount) of its files end early")
-  }
-}
-
-/// A hasher for a payload's stored size and SHA-256 digest, as in a seal.
-package final class PayloadHasher: PayloadObserver {
-  private let digest: DigestStream
-  private var byteCount: Int64 = 0
-  private var state = State.unread
-
-  private enum State { case unread, begun, complete }
-
-  /// Creates a hasher for a single payload.
-  package init() throws(KeyhaulError) {
-    digest = try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in
-      try DigestStream(.sha256)
-    }
-  }
-
-  func begin() { state = .begun }
-
-  func update(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
-    byteCount += Int64(bytes.count)
-    try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.update(bytes) }
-  }
-
-  func end() { state = .complete }
-
-  /// A size that matches no seal.
-  private static let invalidByteCount: Int64 = -1
-
-  /// Returns the seal entry of the payload, which is read now if it was not read before.
-  ///
-  /// - Parameters:
-  ///   - payload: The stored payload.
-  ///   - path: The path in the backup.
-  /// - Returns: The entry. Its size is invalid if the payload was cut off.
-  package func entry(of payload: StoredPayload, at path: String) throws(KeyhaulError) -> SealFile.Entry {
-    if state == .unread { _ = try? payload.observed(by: self).forEachPortion { (_) throws(KeyhaulError) in } }
-    return SealFile.Entry(
-      path: path, byteCount: state == .complete ? byteCount : Self.invalidByteCount,
-      sha256: try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.finish()
-      })
   }
 }

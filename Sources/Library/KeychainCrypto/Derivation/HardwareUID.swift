@@ -1,10 +1,13 @@
 import Basics
 package import KeychainFormats
 
-/// The 256-bit AES key of a device's chip, which never leaves it. A virtual device stores it in a file.
+/// The 256-bit AES key of a device's chip. It never leaves the chip of a real device; a virtual device stores it in a
+/// file.
 package struct HardwareUID: ~Copyable, Sendable {
   /// The size of a UID, in bytes.
   package static let size = 32
+  /// The size of a private scalar on P-256, in bytes.
+  private static let scalarSize = 32
   private let key: Secret
 
   /// Creates a UID from its bytes.
@@ -23,14 +26,17 @@ package struct HardwareUID: ~Copyable, Sendable {
     key = try Secret(count: Self.size, from: random)
   }
 
-  /// Calls a closure with the bytes, to store them.
+  /// Passes the UID's bytes to a closure, such as one that stores them.
   package borrowing func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try key.withBytes(body)
   }
 
-  /// Returns the 0x835 key: AES-ECB of 16 bytes 01 with the UID. Source: iphone-dataprotection, `IOAESAccelerator.c`.
+  /// Derives the device key ("key 0x835"), which wraps class keys: 16 bytes of value 1, encrypted with the UID
+  /// (AES-ECB).
+  ///
+  /// Source: iphone-dataprotection, `IOAESAccelerator.c`.
   package borrowing func deviceKey() throws(DataProtectionError) -> DeviceKey {
     let context = try CipherContext(.aes256ECB, .encrypt)
     try key.withBytes { (bytes) throws(DataProtectionError) in try context.begin(key: bytes) }
@@ -41,24 +47,24 @@ package struct HardwareUID: ~Copyable, Sendable {
       })
   }
 
-  /// Returns the passcode key of a device's keybag: the passcode "tangled" with the UID, so that guessing requires the
-  /// chip.
+  /// Derives the passcode key of a device's keybag. The passcode is "tangled" with the UID, so that guessing it
+  /// requires the chip.
   ///
   /// 1. One iteration of PBKDF2-HMAC-SHA1 gives a block of 32 bytes.
-  /// 2. For each iteration n, counted from 1, a copy of the block is made, and each of its 32-bit little-endian words is
-  ///    xored with n.
+  /// 2. For each iteration n, counted from 1, a copy of the block is made, and each of its 32-bit little-endian words
+  ///    is xored with n.
   /// 3. The copies are encrypted as one stream: AES-256-CBC with the UID and a zero IV.
   /// 4. The key is the xor of all encrypted copies.
   ///
   /// Source: iphone-dataprotection, `AppleKeyStore_kdf.c`, the form for keybags of version 2 and later.
   ///
   /// - Parameters:
-  ///   - passcode: The passcode in UTF-8; empty for a device without one.
+  ///   - passcode: The passcode in UTF-8, or an empty one for a device without a passcode.
   ///   - salt: The `SALT` of the keybag.
-  ///   - rounds: The number of iterations: 50,000 on a virtual device; a chip is calibrated to take about 80 ms.
+  ///   - rounds: The number of iterations that the keybag states.
   ///   - limit: The maximum number of iterations to accept.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
-  /// - Throws: `.roundsOverLimit` or `.damagedKeybag` (0 iterations) before any work is done; `.cancelled`.
+  /// - Throws: `.roundsOverLimit` or, for 0 iterations, `.damagedKeybag` before any work is done; `.cancelled`.
   package borrowing func passcodeKey(
     passcode: borrowing Secret, salt: [UInt8], rounds: UInt32, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
@@ -73,40 +79,42 @@ package struct HardwareUID: ~Copyable, Sendable {
   }
 }
 
-/// Wraps private keys so that only the same chip can unwrap them.
+/// Wraps the private keys of the virtual Secure Enclave, so that only the same device can unwrap them.
 ///
-/// The format is Keyhaul's own, because the format of a Secure Enclave is not public. A key is wrapped with RFC 3394. The
-/// wrapping key is the HMAC-SHA-256, with the UID, of `secure enclave key 1 ` and the protection class.
+/// The format is Keyhaul's own, because Apple's is not public. A private key is wrapped with RFC 3394. The wrapping key
+/// is an HMAC-SHA-256 with the UID as its key. Its message is `secure enclave key 1 ` and the code of the protection
+/// class.
 extension HardwareUID {
   /// Wraps a private key.
   ///
   /// - Parameters:
   ///   - scalar: The private scalar on P-256, 32 bytes.
-  ///   - protection: The class that the key is bound to, whose class key must be in memory for using it.
-  /// - Returns: 40 bytes.
-  /// - Throws: `.malformed` for another size; `.cryptoFailed`.
+  ///   - protection: The protection class of the key. It is part of the wrap, so it cannot be replaced later.
+  /// - Returns: The wrapped key, 40 bytes.
+  /// - Throws: `.malformed` if the scalar has another size; `.cryptoFailed`.
   package borrowing func wrapEnclaveKey(
     _ scalar: borrowing Secret, for protection: ProtectionClass
   ) throws(DataProtectionError) -> [UInt8] {
-    guard scalar.count == Self.size else {
-      throw DataProtectionError(.malformed, "a private number of \(scalar.count) bytes, not \(Self.size)")
+    guard scalar.count == Self.scalarSize else {
+      throw DataProtectionError(.malformed, "a private number of \(scalar.count) bytes, not \(Self.scalarSize)")
     }
-    return try KeyWrap.wrap(scalar, with: try enclaveKey(protection))
+    return try KeyWrap.wrap(scalar, with: try enclaveWrappingKey(for: protection))
   }
 
   /// Unwraps a private key.
   ///
-  /// - Returns: The private scalar, or `nil` if the bytes were changed, or were wrapped by another chip or for another
+  /// - Returns: The private scalar, or `nil` if the bytes were changed, or were wrapped with another UID or for another
   ///   class.
   /// - Throws: `.cryptoFailed`.
   package borrowing func unwrapEnclaveKey(
     _ wrapped: [UInt8], for protection: ProtectionClass
   ) throws(DataProtectionError) -> Secret? {
-    guard wrapped.count == Self.size + KeyWrap.overhead else { return nil }
-    return try KeyWrap.unwrap(wrapped, with: try enclaveKey(protection))
+    guard wrapped.count == Self.scalarSize + KeyWrap.overhead else { return nil }
+    return try KeyWrap.unwrap(wrapped, with: try enclaveWrappingKey(for: protection))
   }
 
-  private borrowing func enclaveKey(_ protection: ProtectionClass) throws(DataProtectionError) -> Secret {
+  /// Derives the key that wraps the private keys of a protection class.
+  private borrowing func enclaveWrappingKey(for protection: ProtectionClass) throws(DataProtectionError) -> Secret {
     var key = try withBytes { (bytes) throws(DataProtectionError) in
       try MessageAuthentication.code(
         .sha256, key: bytes, message: Array("secure enclave key 1 \(protection.rawValue)".utf8))

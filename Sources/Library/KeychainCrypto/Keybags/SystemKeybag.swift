@@ -1,28 +1,33 @@
 import Basics
 package import KeychainFormats
 
-/// The keybag of a device: its class keys, wrapped with the passcode and the device key, and a signature.
+/// The keybag of a device: its wrapped class keys and a signature that only this device can make.
 ///
-/// Classes 4, 8 and 11 require only the device key and are available after a start; all others also require the
-/// passcode. A device without a passcode uses the empty one. Class 12 exists only while a passcode is set.
+/// The device key wraps every class key. The keys of classes 4, 8 and 11 have no other wrap, so they are available
+/// before the first unlock. The passcode also wraps all others; without a passcode, the empty passcode does. Class 12
+/// exists only while a passcode is set.
+///
 /// Source: iphone-dataprotection, `keystore/keybag.py`; Apple Platform Security, "Keybags for Data Protection".
 package struct SystemKeybag: Sendable, Equatable {
-  /// The iterations of a new keybag, instead of the 80 ms to which a chip is calibrated.
+  /// The number of iterations in a new keybag. A real device chooses a number that takes its chip about 80 ms.
   package static let standardRounds: UInt32 = 50_000
+  /// The size of a salt, in bytes.
   private static let saltSize = 20
 
+  /// The keybag with its signature.
   let signed: SignedKeybag
 
   /// The keybag without its signature.
   package var keybag: Keybag { signed.keybag }
 
-  /// Whether a passcode is set, according to the class that exists only then.
+  /// Whether a passcode is set: class 12 exists only then.
   package var isPasscodeSet: Bool { keybag.classKey(.whenPasscodeSetThisDeviceOnly) != nil }
 
   /// Reads the bytes of `serialized()`. The signature is checked when the keybag is unlocked.
   package init(parsing bytes: [UInt8]) throws(FormatError) { signed = try SignedKeybag(parsing: bytes) }
 
-  private init(_ keybag: Keybag, deviceKey: DeviceKey) throws(DataProtectionError) {
+  /// Creates a keybag with a new signature.
+  private init(signing keybag: Keybag, deviceKey: DeviceKey) throws(DataProtectionError) {
     let signature = try KeybagSignature.make(keybag, deviceKey: deviceKey)
     do throws(FormatError) {
       signed = try SignedKeybag(keybag, signature: signature)
@@ -34,14 +39,17 @@ package struct SystemKeybag: Sendable, Equatable {
   /// Returns the bytes of the file `keybag`: the keybag with its signature.
   package func serialized() -> [UInt8] { signed.serialized() }
 
-  /// Creates the keybag of a new or erased device.
+  /// Creates the keybag of a new or erased device, and unlocks it.
   ///
   /// - Parameters:
-  ///   - passcode: The passcode, empty for none.
-  ///   - hardware: The UID of the device.
-  ///   - rounds: The iterations of the passcode derivation.
-  ///   - random: The source of keys, salts and identifiers.
-  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
+  ///   - passcode: The passcode, or an empty one for a device without a passcode.
+  ///   - hardware: The UID of the device's chip, from which the device key and the passcode key are derived.
+  ///   - rounds: The number of iterations for deriving the passcode key.
+  ///   - random: The source of the keys, the salt and the identifiers.
+  ///   - progress: Called during each of the two derivations, one for wrapping and one for unlocking. If it returns
+  ///     `false`, the method ends with `.cancelled`.
+  /// - Throws: `.unsupported` if the passcode consists of NUL bytes; `.roundsOverLimit`, `.damagedKeybag` (0
+  ///   iterations), `.cancelled`.
   package static func make(
     passcode: borrowing Secret, hardware: borrowing HardwareUID, rounds: UInt32 = standardRounds,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
@@ -61,7 +69,7 @@ package struct SystemKeybag: Sendable, Equatable {
         type: .system, uuid: uuid, hmacKey: hmacKey, wrap: .device, salt: salt, iterations: rounds,
         classKeys: records)
     }
-    let systemKeybag = try SystemKeybag(keybag, deviceKey: deviceKey)
+    let systemKeybag = try SystemKeybag(signing: keybag, deviceKey: deviceKey)
     return UnlockedSystemKeybag(
       keybag: systemKeybag,
       classKeys: try systemKeybag.unlock(passcode: passcode, hardware: hardware, progress: progress))
@@ -70,24 +78,26 @@ package struct SystemKeybag: Sendable, Equatable {
   /// Unwraps all class keys.
   ///
   /// - Parameters:
-  ///   - passcode: The passcode, empty if none is set.
-  ///   - hardware: The UID of the device.
+  ///   - passcode: The passcode, or an empty one if none is set.
+  ///   - hardware: The UID of the device's chip.
   ///   - limit: The maximum number of iterations to accept.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
-  /// - Throws: `.wrongPasscode`; `.damagedKeybag` if the signature is not from this hardware.
+  /// - Throws: `.wrongPasscode`; `.damagedKeybag` if the signature was not made with this UID.
   package func unlock(
     passcode: borrowing Secret, hardware: borrowing HardwareUID, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> ClassKeys {
     let deviceKey = try hardware.deviceKey()
-    let passcodeKey = try verifiedPasscodeKey(
+    let passcodeKey = try derivePasscodeKey(
       passcode, hardware: hardware, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
     return try keybag.unwrapClassKeys(
       passcodeKey: consume passcodeKey, deviceKey: consume deviceKey, errorIfNoneUnwraps: .wrongPasscode)
   }
 
-  /// Unwraps the class keys that a device has between its start and the first unlock: those that require only the
-  /// device key. The others are `.locked`.
+  /// Unwraps the class keys that a device has before the first unlock after a start: those without a passcode wrap.
+  ///
+  /// - Returns: The class keys. Keys that require the passcode are marked as locked.
+  /// - Throws: `.damagedKeybag` if the signature was not made with this UID.
   package func unlockBeforeFirstUnlock(hardware: borrowing HardwareUID) throws(DataProtectionError) -> ClassKeys {
     let deviceKey = try hardware.deviceKey()
     try KeybagSignature.verify(signed, deviceKey: deviceKey)
@@ -95,24 +105,27 @@ package struct SystemKeybag: Sendable, Equatable {
       passcodeKey: nil, deviceKey: consume deviceKey, errorIfNoneUnwraps: .wrongPasscode)
   }
 
-  /// Returns the keybag with another passcode and a new salt. The class keys stay the same, except that of class 12.
+  /// Returns the keybag with another passcode and a new salt. The class keys stay the same, but their wraps are new.
   ///
-  /// Setting the first passcode creates class 12. Removing the passcode (an empty `new`) destroys class 12 and everything
-  /// it protects.
+  /// Only class 12 may appear or disappear. Setting a first passcode creates its key. Removing the passcode deletes its
+  /// key, so the items of class 12 can never be decrypted again.
   ///
   /// - Parameters:
-  ///   - old: The current passcode, empty if none is set.
-  ///   - new: The new passcode, empty to remove it.
-  ///   - hardware: The UID of the device.
-  ///   - random: The source of keys, salts and identifiers.
-  ///   - progress: Called during each of the two derivations, which end with `.cancelled` if it returns `false`.
+  ///   - old: The current passcode, or an empty one if none is set.
+  ///   - new: The new passcode, or an empty one to remove the passcode.
+  ///   - hardware: The UID of the device's chip.
+  ///   - random: The source of the salt, and of the key and identifier of class 12.
+  ///   - progress: Called during the derivation for each passcode. If it returns `false`, the method ends with
+  ///     `.cancelled`.
+  /// - Throws: `.wrongPasscode` if `old` is wrong; `.unsupported` if `new` consists of NUL bytes; `.damagedKeybag` if
+  ///   the signature was not made with this UID; `.cancelled`.
   package func changingPasscode(
     from old: borrowing Secret, to new: borrowing Secret, hardware: borrowing HardwareUID,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> UnlockedSystemKeybag {
     try Self.rejectAllZeros(new)
     let deviceKey = try hardware.deviceKey()
-    let oldKey = try verifiedPasscodeKey(
+    let oldKey = try derivePasscodeKey(
       old, hardware: hardware, deviceKey: deviceKey, acceptingAtMost: IterationLimit.standard, progress: progress)
     var newKeybag = keybag
     let salt = try random.bytes(Self.saltSize)
@@ -127,22 +140,26 @@ package struct SystemKeybag: Sendable, Equatable {
       let policy = ClassKeyWrapPolicy(keyClass: passcodeClass, wrap: [.device, .password])
       newKeybag.classKeys.append(try policy.makeRecord(passcodeKey: newKey, deviceKey: deviceKey, random: random))
     }
-    let systemKeybag = try SystemKeybag(newKeybag, deviceKey: deviceKey)
+    let systemKeybag = try SystemKeybag(signing: newKeybag, deviceKey: deviceKey)
     let classKeys = try systemKeybag.keybag.unwrapClassKeys(
       passcodeKey: consume newKey, deviceKey: consume deviceKey, errorIfNoneUnwraps: .wrongPasscode)
     return UnlockedSystemKeybag(keybag: systemKeybag, classKeys: classKeys)
   }
 
+  /// Returns the wrap policies of a new keybag, in the order of the classes.
   static func wrapPolicies(hasPasscode: Bool) -> [ClassKeyWrapPolicy] {
-    let deviceKeyOnly: Set<UInt32> = [4, 8, 11]
+    let classesWithoutPasscode: Set<KeyClass> = [.fileNone, .always, .alwaysThisDeviceOnly]
     return (UInt32(1)...(hasPasscode ? 12 : 11)).map { number in
-      ClassKeyWrapPolicy(
-        keyClass: KeyClass(rawValue: number), wrap: deviceKeyOnly.contains(number) ? .device : [.device, .password])
+      let keyClass = KeyClass(rawValue: number)
+      return ClassKeyWrapPolicy(
+        keyClass: keyClass, wrap: classesWithoutPasscode.contains(keyClass) ? .device : [.device, .password])
     }
   }
 
-  /// Checks the keybag's signature, and derives the key of the passcode.
-  private func verifiedPasscodeKey(
+  /// Checks the keybag's signature, and derives the key that wraps class keys from a passcode.
+  ///
+  /// The signature does not show whether the passcode is correct. A wrong one is noticed when no class key unwraps.
+  private func derivePasscodeKey(
     _ passcode: borrowing Secret, hardware: borrowing HardwareUID, deviceKey: DeviceKey,
     acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Secret {
@@ -153,7 +170,7 @@ package struct SystemKeybag: Sendable, Equatable {
       passcode: passcode, salt: salt, rounds: rounds, acceptingAtMost: limit, progress: progress)
   }
 
-  /// Rejects a passcode of NUL bytes, which derives the same key as no passcode and would protect nothing.
+  /// Rejects a passcode of NUL bytes. HMAC pads its key with NUL bytes, so such a passcode would equal the empty one.
   private static func rejectAllZeros(_ passcode: borrowing Secret) throws(DataProtectionError) {
     guard passcode.isEmpty || !passcode.isAllZero else {
       throw DataProtectionError(.unsupported, "a passcode of NUL bytes gives no protection")
@@ -165,6 +182,6 @@ package struct SystemKeybag: Sendable, Equatable {
 package struct UnlockedSystemKeybag: Sendable {
   /// The keybag with its wrapped keys.
   package let keybag: SystemKeybag
-  /// The keys that the passcode and the device key unwrapped.
+  /// The class keys, unwrapped with the passcode and the device key.
   package let classKeys: ClassKeys
 }

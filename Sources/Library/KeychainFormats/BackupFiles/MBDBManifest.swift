@@ -2,33 +2,36 @@ import Basics
 
 /// The manifest of a backup of iOS 4 to 9 (`Manifest.mbdb`).
 ///
-/// The file consists of the six bytes `mbdb 05 00` and records. All numbers are big-endian. A length of 16 bits precedes
-/// each text and each data; 0xFFFF means that there is none.
+/// The file consists of the six bytes `mbdb 05 00`, followed by records. All numbers are big-endian. The domain, path,
+/// link target, digest, encryption key, name and value have a variable length. Each of them starts with its length in
+/// 2 bytes; the length 0xFFFF means that the field is missing.
 ///
 /// ```
-/// record     domain, path, link target, digest, encryption key, mode (2 bytes), inode (8), user (4), group (4),
-///            three times (4 each), size (8), protection class (1), number of attributes (1), attributes
+/// record     domain, path, link target, digest, encryption key, mode (2 bytes), inode (8), user ID (4), group ID (4),
+///            modification time (4), status change time (4), creation time (4), size (8), protection class (1),
+///            number of attributes (1), attributes
 /// attribute  name, value
 /// ```
 ///
-/// Source: iphone-dataprotection, `backups/backup4.py`; backups of iOS 9, whose manifests it describes completely.
+/// Source: iphone-dataprotection, `backups/backup4.py`; manifests of iOS 9 backups, which have exactly this layout.
 package struct MBDBManifest: Sendable {
+  /// The signature `mbdb` and the version 5.0.
   static let header = Array("mbdb".utf8) + [5, 0]
 
   private let bytes: [UInt8]
 
-  /// A file, directory or link.
+  /// The record of a file, directory or symbolic link.
   package struct Entry: Sendable, Hashable {
-    /// The domain, or `nil` if the record has none. Bytes that are not UTF-8 are written as `%F5`.
+    /// The domain, or `nil` if the record has none. If it is not UTF-8, `DecodedName` escapes its invalid bytes.
     package var domain: String?
-    /// The domain's bytes if they are not UTF-8.
+    /// The domain's bytes if they are not UTF-8, otherwise `nil`.
     package var undecodedDomain: [UInt8]?
-    /// The record, without extended attributes.
+    /// The other fields. Its `extendedAttributes` is `nil`, because this format stores attributes one by one.
     package var record: FileRecord
-    /// The extended attributes at the record's end, at most 255.
+    /// The extended attributes at the record's end. Their number is stored in one byte, so there are at most 255.
     package var extendedAttributes: [ExtendedAttribute]
 
-    /// Creates an entry whose names are UTF-8.
+    /// Creates an entry whose domain is UTF-8.
     package init(domain: String?, record: FileRecord, extendedAttributes: [ExtendedAttribute]) {
       self.domain = domain
       self.record = record
@@ -41,16 +44,17 @@ package struct MBDBManifest: Sendable {
         || extendedAttributes.contains { $0.undecodedName != nil }
     }
 
-    /// An extended attribute of a file, such as `com.apple.…`.
+    /// An extended attribute of a file: a name, such as `com.apple.…`, and a value.
     package struct ExtendedAttribute: Sendable, Hashable {
-      /// The attribute's name, empty if the record has none. Bytes that are not UTF-8 are written as `%F5`.
+      /// The attribute's name, or an empty text if it has none. If the name is not UTF-8, `DecodedName` escapes its
+      /// invalid bytes.
       package var name: String
-      /// The name's bytes if they are not UTF-8.
+      /// The name's bytes if they are not UTF-8, otherwise `nil`.
       package var undecodedName: [UInt8]?
-      /// The attribute's bytes as stored.
+      /// The attribute's value as stored.
       package var value: [UInt8]
 
-      /// Creates an attribute with a name and its bytes.
+      /// Creates an attribute whose name is UTF-8.
       package init(name: String, value: [UInt8]) {
         self.name = name
         self.value = value
@@ -58,10 +62,10 @@ package struct MBDBManifest: Sendable {
     }
   }
 
-  /// Creates a manifest from its bytes. Records are decoded on demand.
+  /// Creates a manifest from its bytes. Records are decoded and checked only when they are read.
   ///
-  /// - Throws: `.malformed` if the bytes do not start with the header, `.truncated` if the header is incomplete,
-  ///   `.unsupportedVersion` for another version. Records are checked when they are read.
+  /// - Throws: `.malformed` if the bytes do not start with `mbdb`; `.truncated` if the header is incomplete;
+  ///   `.unsupportedVersion` if the version is not 5.0.
   package init(_ bytes: [UInt8]) throws(FormatError) {
     guard bytes.starts(with: Self.header.prefix(4)) else {
       throw FormatError(.oldManifest, .malformed, "it does not begin with \"mbdb\"", offset: 0)
@@ -75,21 +79,25 @@ package struct MBDBManifest: Sendable {
     self.bytes = bytes
   }
 
-  /// Returns the records in order.
+  /// Returns an iterator over all records, in the order of the file.
   package func entries() -> Entries { entries(from: Self.header.count) }
 
-  /// Returns the records from an offset that an earlier iteration reported.
+  /// Returns an iterator that starts at a later record.
+  ///
+  /// - Parameter offset: The record's offset, from the `offset` of an earlier iterator.
   package func entries(from offset: Int) -> Entries { Entries(bytes: bytes, offset: max(offset, Self.header.count)) }
 
-  /// Iterates over the records and decodes each on demand, because a manifest may have a million files.
+  /// An iterator over the records. It decodes one record at a time, because a manifest may have a million of them.
   package struct Entries: Sendable {
     fileprivate let bytes: [UInt8]
     /// The offset of the next record, in bytes from the start of the manifest.
     package fileprivate(set) var offset: Int
 
-    /// Returns the next record, or `nil` at the end.
+    /// Decodes the next record.
     ///
-    /// - Throws: `.truncated` if a record is incomplete, `.malformed` with the name of the field, both with the offset.
+    /// - Returns: The record, or `nil` at the end of the manifest.
+    /// - Throws: `.truncated` if the record is incomplete; `.malformed` if a field is invalid. The error names the
+    ///   field and its offset.
     package mutating func next() throws(FormatError) -> Entry? {
       guard offset < bytes.count else { return nil }
       let start = offset
@@ -103,15 +111,18 @@ package struct MBDBManifest: Sendable {
   }
 }
 
-/// Reads a record.
+/// Decodes the fields of one record.
 private struct EntryReader {
   var cursor: ByteCursor
 
+  /// The size of a SHA-1 digest.
   private static let digestByteCount = 20
-  /// The length of a text or data that does not exist.
-  private static let absentLength = 0xFFFF
+  /// The length that marks a field of variable length as missing.
+  private static let missingFieldLength = 0xFFFF
 
+  /// Returns the record at an offset, and the offset after it.
   mutating func entry(at start: Int) throws(FormatError) -> (MBDBManifest.Entry, end: Int) {
+    // A new cursor is at the start of the manifest.
     _ = try cursor.take(start, "the records before it")
     let domain = try name("the domain")
     let pathOffset = cursor.offset
@@ -132,7 +143,7 @@ private struct EntryReader {
 
   // MARK: Fields
 
-  /// Reads the digest. Some tools write an empty one instead of none.
+  /// Reads the digest. An empty digest counts as missing, because some tools write it for files without a digest.
   private mutating func digest() throws(FormatError) -> [UInt8]? {
     let offset = cursor.offset
     guard let digest = try data("the digest"), !digest.isEmpty else { return nil }
@@ -142,7 +153,7 @@ private struct EntryReader {
     return digest
   }
 
-  /// Reads the wrapped key. Some tools write an empty one instead of none.
+  /// Reads the file's wrapped key. An empty key counts as missing, because some tools write it for unencrypted files.
   private mutating func encryptionKey() throws(FormatError) -> ClassWrappedKey? {
     let offset = cursor.offset
     guard let bytes = try data("the encryption key"), !bytes.isEmpty else { return nil }
@@ -153,7 +164,7 @@ private struct EntryReader {
     }
   }
 
-  /// Reads a time in seconds since 1970, which is signed.
+  /// Reads a time: a signed number of seconds since 1970.
   private mutating func time() throws(FormatError) -> Int64 {
     Int64(Int32(truncatingIfNeeded: try number("the time", byteCount: 4)))
   }
@@ -181,18 +192,19 @@ private struct EntryReader {
 
   // MARK: Types of fields
 
-  private mutating func data(_ what: String) throws(FormatError) -> [UInt8]? {
-    let count = Int(try number(what, byteCount: 2))
-    return count == Self.absentLength ? nil : try cursor.takeBytes(count, what)
+  /// Reads a field of variable length, or returns `nil` if it is missing. An error contains the field's name.
+  private mutating func data(_ fieldName: String) throws(FormatError) -> [UInt8]? {
+    let count = Int(try number(fieldName, byteCount: 2))
+    return count == Self.missingFieldLength ? nil : try cursor.takeBytes(count, fieldName)
   }
 
-  /// Reads a name. Its length precedes it, so a name that is not UTF-8 does not affect the fields after it.
-  private mutating func name(_ what: String) throws(FormatError) -> DecodedName? {
-    try data(what).map { DecodedName($0) }
+  /// Reads a name or path, which may be invalid UTF-8.
+  private mutating func name(_ fieldName: String) throws(FormatError) -> DecodedName? {
+    try data(fieldName).map { DecodedName($0) }
   }
 
-  private mutating func number(_ what: String, byteCount: Int) throws(FormatError) -> UInt64 {
-    cursor.bytes(in: try cursor.take(byteCount, what)).reduce(0) { $0 << 8 | UInt64($1) }
+  private mutating func number(_ fieldName: String, byteCount: Int) throws(FormatError) -> UInt64 {
+    cursor.bytes(in: try cursor.take(byteCount, fieldName)).reduce(0) { $0 << 8 | UInt64($1) }
   }
 
   private func malformed(_ reason: String, at offset: Int) -> FormatError {

@@ -23,7 +23,7 @@ package enum AccessOperation: String, Sendable, CaseIterable {
   }
 }
 
-/// The short names in the constraints of an operation, and their text values. Source: Apple `SecAccessControl.c` and
+/// The short names in the constraints of an operation, and their text values. Source: Apple `SecAccessControl.m` and
 /// public dumps of items.
 package enum AccessConstraintCode {
   /// A policy, such as `deviceOwner`.

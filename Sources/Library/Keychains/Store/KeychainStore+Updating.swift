@@ -4,13 +4,16 @@ import KeychainFormats
 package import KeychainRules
 
 extension KeychainStore {
-  /// Updates every matching item, or none. The query's limit is ignored. Rows that cannot be decoded are deleted, as on
-  /// a device.
+  /// Updates every matching item, or none if there is an error. The query's limit is ignored.
+  ///
+  /// Rows that can never be decoded are deleted, as on a device. If the query has a condition, they are skipped
+  /// instead, because the condition cannot be checked.
   ///
   /// - Returns: The number of updated items.
-  /// - Throws: `.itemNotFound` if no item was updated (undecodable rows are deleted nevertheless); `.duplicateItem` if
-  ///   an updated item conflicts with another one; `.interactionNotAllowed`, `.authFailed`, `.noSuchAttribute`,
-  ///   `.parameter`, `.cancelled`.
+  /// - Throws: `.itemNotFound` if no item matches (undecodable rows are deleted nevertheless); `.duplicateItem` if an
+  ///   updated item has the primary key of another one; `.interactionNotAllowed` if the class of a row is locked;
+  ///   `.authFailed` if an item's class requires a passcode and none is set; `.noSuchAttribute` or `.parameter` if an
+  ///   item cannot have the changes; `.cancelled`.
   @discardableResult
   package func update(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
@@ -28,30 +31,31 @@ extension KeyhaulError {
   static var nothingMatches: KeyhaulError { KeyhaulError(.itemNotFound, "nothing matches the search") }
 }
 
-/// An item before and after an update.
-private struct UpdateStep {
+/// A row's item before and after an update.
+private struct ItemRevision {
   let old: KeychainItem
   let new: KeychainItem
   let rowID: Int64
 }
 
 extension KeychainTransaction {
-  /// Updates every matching item.
+  /// Updates every matching item. `KeychainStore.update` documents the treatment of undecodable rows and the errors.
   ///
-  /// - Returns: The number of updated items.
+  /// - Returns: The number of updated items, which may be 0.
   func update(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy, random: any RandomSource
   ) throws(KeyhaulError) -> Int {
     var query = query
     query.limit = nil
+    // The scan ends before the first change, so it cannot encounter a row that was updated.
     var rows: [KeychainRow] = []
     try forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
       try checkCancellation()
       if let item = row.item, !query.matches(item) { return }
       rows.append(row)
     }
-    var count = 0
+    var updatedCount = 0
     for row in rows {
       try checkCancellation()
       switch row.content {
@@ -60,39 +64,46 @@ extension KeychainTransaction {
         if query.condition == nil { try delete(row.summary.reference) }
       case .item(let item):
         let updated = try translatingRuleErrors(try changes.applied(to: item, now: now))
-        let step = UpdateStep(old: item, new: updated, rowID: row.summary.reference.rowID)
-        try apply(step, keys: keys, now: now, tombstones: tombstones, random: random)
-        count += 1
+        let revision = ItemRevision(old: item, new: updated, rowID: row.summary.reference.rowID)
+        try write(revision, keys: keys, now: now, tombstones: tombstones, random: random)
+        updatedCount += 1
       }
     }
-    return count
+    return updatedCount
   }
 
-  /// Writes an updated item. If its primary key changes, the item becomes a new record, and a tombstone may be added
-  /// with the old key.
-  fileprivate func apply(
-    _ step: UpdateStep, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
+  /// Writes an updated item to its row.
+  ///
+  /// If the primary key changes, the policy may require a tombstone with the old key and the old UUID. The item then
+  /// gets a new UUID but keeps its persistent reference, so the tombstone gets a new one.
+  private func write(
+    _ revision: ItemRevision, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
   ) throws(KeyhaulError) {
-    var new = step.new
-    let changesPrimaryKey = try translatingRuleErrors(try PrimaryKey(of: step.old) != PrimaryKey(of: step.new))
-    let leavesTombstone = changesPrimaryKey && tombstones.leavesTombstone(of: step.old)
+    var new = revision.new
+    let changesPrimaryKey = try translatingRuleErrors(try PrimaryKey(of: revision.old) != PrimaryKey(of: revision.new))
+    let leavesTombstone = changesPrimaryKey && tombstones.leavesTombstone(of: revision.old)
     if leavesTombstone { new[.uuid] = .string(try translatingRuleErrors(try NewItemDefaults.randomUUIDText(random))) }
     let row = try WritableRow(encrypting: new, keys: keys, random: random)
-    if changesPrimaryKey { try removeConflictingRow(for: row, except: step.rowID, keys: keys) }
-    try overwrite(step.rowID, with: row)
+    if changesPrimaryKey { try removeConflictingRow(for: row, except: revision.rowID, keys: keys) }
+    try overwrite(revision.rowID, with: row)
     guard leavesTombstone else { return }
-    var tombstone = Tombstone.make(for: step.old, at: now)
+    var tombstone = Tombstone.make(for: revision.old, at: now)
     tombstone[.persistentReference] = .data(
       try translatingRuleErrors(try NewItemDefaults.randomBytes(random, count: PersistentReference.uuidByteCount)))
+    // The row had the old primary key until now, so another row with this key means that the database is damaged.
     guard try insert(WritableRow(encrypting: tombstone, keys: keys, random: random)) != nil else {
       throw KeyhaulError(.storeDamaged, "cannot change the item: another item already has these attributes")
     }
   }
 
-  /// Deletes a tombstone or corrupt row that has the new primary key of an updated item.
+  /// Deletes the row that already has the new primary key of an updated item, if it is a tombstone or corrupt.
   ///
-  /// - Throws: `.duplicateItem` if the row is an item.
+  /// - Parameters:
+  ///   - row: The updated item as a row.
+  ///   - rowID: The number of the item's own row, which stays.
+  ///   - keys: The class keys.
+  /// - Throws: `.duplicateItem` if the other row is an item, or cannot be decrypted now.
   private func removeConflictingRow(
     for row: WritableRow, except rowID: Int64, keys: ClassKeys
   ) throws(KeyhaulError) {

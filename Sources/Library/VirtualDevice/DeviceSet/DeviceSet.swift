@@ -189,7 +189,7 @@ public struct DeviceSet: Sendable {
     let device = try device(name)
     SessionCache.shared.close(of: device.directory)
     let lock = try DeviceFileLock.acquire(
-      device.directory, device: name.text, access: .writing, verb: "device delete", wait: wait,
+      device.directory, device: name.text, access: .writing, command: "device delete", wait: wait,
       clock: environment.clock,
       files)
     defer { _ = lock }

@@ -10,23 +10,23 @@ import SystemPackage
   import Darwin
 #endif
 
-/// The access of a session to its device.
+/// The kind of access that a session has to its device.
 public enum DeviceAccess: Sendable, Hashable {
-  /// Shared with other readers.
+  /// Reading, while other sessions may also read.
   case reading
-  /// Exclusive.
+  /// Reading and writing, while no other session has access.
   case writing
 }
 
 /// A session's lock on a device: `flock` on the file `lock`, which the system releases when the process ends.
 ///
-/// The file also describes the holder (process, command, start) for error messages. The lock does not depend on this
-/// description, so the description of a dead process has no effect.
+/// The holder writes its process, command and start into the file, for the error messages of other processes. The lock
+/// does not depend on this description, so a dead process's description has no effect.
 struct DeviceFileLock: ~Copyable {
   private let lock: FileLock
   private let access: DeviceAccess
   private let files: DeviceFiles
-  /// The description of the holder that was written to the file.
+  /// The bytes that this holder wrote to the file to describe itself.
   private var holderDescription: [UInt8] = []
 
   private init(_ lock: consuming FileLock, _ access: DeviceAccess, _ files: DeviceFiles) {
@@ -35,20 +35,32 @@ struct DeviceFileLock: ~Copyable {
     self.files = files
   }
 
-  /// Removes the description of a reader, if it is still there. Otherwise, if other readers still hold the lock and this
-  /// process waits for write access, the error would name this process.
+  /// Removes this reader's description, unless another reader has replaced it. Other readers may keep the lock, and an
+  /// error about them must not name this process.
   deinit {
     guard access == .reading, (try? lock.contains(holderDescription, files.system)) == true else { return }
     try? lock.replaceContents(with: [], files.system)
   }
 
-  /// Acquires the lock, waiting for at most `limit`. Waiting processes take turns. A process that does not wait
-  /// gets the lock only if it is free.
+  /// Acquires the lock, waiting for at most `limit`.
   ///
-  /// - Throws: `.deviceBusy` with the holder; `.deviceNotFound` if the folder is missing; `.deviceIO`.
+  /// A waiting process tries to lock the file if it has the queue's ticket, and otherwise tries to get the ticket. After
+  /// waiting for a second, it tries to lock the file even without the ticket, because a stopped process may have it. A
+  /// process that does not wait tries once, without the queue.
+  ///
+  /// - Parameters:
+  ///   - directory: The path of the device's folder.
+  ///   - device: The device's name, for errors.
+  ///   - access: The kind of access.
+  ///   - command: The command of this process, for the errors of other processes.
+  ///   - limit: The maximum wait, or zero to try only once.
+  ///   - clock: The device's clock.
+  ///   - files: The access to the device's files.
+  /// - Throws: `.deviceBusy` with the holder if the lock is not free in time, or the clock ends the wait early;
+  ///   `.deviceNotFound` if the folder is missing; `.deviceIO`.
   static func acquire(
-    _ directory: String, device: String, access: DeviceAccess, verb: String, wait limit: Duration, clock: DeviceClock,
-    _ files: DeviceFiles
+    _ directory: String, device: String, access: DeviceAccess, command: String, wait limit: Duration,
+    clock: DeviceClock, _ files: DeviceFiles
   ) throws(KeyhaulError) -> DeviceFileLock {
     let path = DeviceFile.lock.path(in: directory)
     let canWait = limit > .zero
@@ -57,10 +69,10 @@ struct DeviceFileLock: ~Copyable {
     while true {
       if canWait, ticket == nil { ticket = try LockQueueTicket.acquire(directory, device: device, files) }
       let isFirst = ticket != nil
-      // A process behind the first one waits for its turn, but not if the first one has stopped.
+      // Without the ticket, a waiting process leaves the lock to the first one, but only for a limited time.
       if isFirst || !canWait || timeout.waited >= LockQueueTicket.maximumPrecedence {
         if var lock = try attempt(path, device: device, access: access, files) {
-          lock.announce(verb: verb, since: clock.now())
+          lock.writeHolderDescription(command: command, since: clock.now())
           return lock
         }
       }
@@ -79,7 +91,8 @@ struct DeviceFileLock: ~Copyable {
 
   /// Tries once to lock the file at a path.
   ///
-  /// - Returns: The lock; `nil` if a conflicting lock is held, or if the file at the path was replaced in the meantime.
+  /// - Returns: The lock, or `nil` if another process has a conflicting one. Also `nil` if the file was deleted or
+  ///   replaced after it was opened.
   private static func attempt(
     _ path: String, device: String, access: DeviceAccess, _ files: DeviceFiles
   ) throws(KeyhaulError) -> DeviceFileLock? {
@@ -93,7 +106,7 @@ struct DeviceFileLock: ~Copyable {
     do throws(Errno) {
       try system.setPermissions(0o600, of: file)
       guard let lock = try system.lock(file, access == .reading ? .shared : .exclusive) else { return nil }
-      // If the device was deleted in the meantime, the locked file no longer has a path.
+      // Another process may delete the device before the file is locked. The path then leads to no file or another one.
       let lockedFile = try system.status(of: lock.file.raw)
       guard try system.status(of: path)?.isSame(as: lockedFile) == true else { return nil }
       return DeviceFileLock(lock, access, files)
@@ -102,35 +115,37 @@ struct DeviceFileLock: ~Copyable {
     }
   }
 
-  private mutating func announce(verb: String, since: KeychainDate) {
+  /// Writes a description of this process to the file.
+  private mutating func writeHolderDescription(command: String, since: KeychainDate) {
     var object = JSONObject()
     object["pid"] = .integer(Int64(getpid()))
-    object["verb"] = .string(verb)
+    object["verb"] = .string(command)
     object["since"] = .string(Timestamp.text(of: since))
     holderDescription = JSONValue.sorted(object).bytes()
     // The description is only for messages. If it cannot be written, the lock still works.
     try? lock.replaceContents(with: holderDescription, files.system)
   }
 
-  /// Returns a description of the lock's holder, or a general text if the file contains none.
+  /// Returns a text about the lock's holder for an error. It names no process if the file describes none that runs.
   private static func holder(_ path: String, now: KeychainDate, _ files: DeviceFiles) -> String {
     guard let bytes = try? files.read(path, atMost: DeviceFile.lock.sizeLimit),
       let object = (try? JSONValue(parsing: bytes))?.objectValue, let number = object["pid"]?.integerValue,
       let process = pid_t(exactly: number), isRunning(process)
     else { return "another process is using it" }
     // Any process can write the file, so the command is restricted to printable ASCII.
-    let verb = (object["verb"]?.stringValue ?? "").unicodeScalars.filter { (" "..."~").contains($0) }
-      .prefix(maximumVerbLength)
+    let command = (object["verb"]?.stringValue ?? "").unicodeScalars.filter { (" "..."~").contains($0) }
+      .prefix(maximumCommandLength)
     var text = "process \(process)"
-    if !verb.isEmpty { text += " (\(String(String.UnicodeScalarView(verb))))" }
+    if !command.isEmpty { text += " (\(String(String.UnicodeScalarView(command))))" }
     guard let since = object["since"]?.stringValue.flatMap(Timestamp.date(from:)) else { return text + " uses it" }
     let seconds = max(0, now.secondsSinceReferenceDate - since.secondsSinceReferenceDate).rounded(.down)
     return text + " has used it for \(Int(min(seconds, 1e9))) s"
   }
 
-  private static let maximumVerbLength = 40
+  /// The maximum number of characters of a command in an error.
+  private static let maximumCommandLength = 40
 
-  /// Returns whether a process exists, even if it belongs to another user.
+  /// Returns whether a process exists. EPERM means that it exists but belongs to another user.
   private static func isRunning(_ process: pid_t) -> Bool {
     process > 0 && (kill(process, 0) == 0 || errno == EPERM)
   }

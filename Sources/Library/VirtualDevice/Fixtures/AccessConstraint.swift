@@ -20,7 +20,7 @@ extension AccessConstraint {
   /// Returns the constraints of each operation, in the short names of Apple's key store.
   ///
   /// Encrypting and deleting are always allowed. Decrypting, or using a private key, requires all constraints. Source:
-  /// Apple `SecAccessControl.c`.
+  /// Apple `SecAccessControl.m`.
   package static func operations(_ constraints: [AccessConstraint]) -> PropertyDictionary {
     var requirements = PropertyDictionary()
     for constraint in constraints {

@@ -11,7 +11,8 @@ extension DeviceSession {
     let name = device.name.text
     func acquire(_ access: DeviceAccess) throws(KeyhaulError) -> DeviceFileLock {
       try DeviceFileLock.acquire(
-        device.directory, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock, files)
+        device.directory, device: name, access: access, command: verb, wait: wait, clock: device.environment.clock,
+        files)
     }
     func completeChange() throws(KeyhaulError) {
       try DeviceChange.finish(in: device.directory, device: name, files)

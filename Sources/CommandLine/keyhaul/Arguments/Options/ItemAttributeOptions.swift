@@ -136,7 +136,7 @@ extension ItemAttributeOptions {
 extension AccessConstraint {
   /// Rejects constraints that an access control cannot combine.
   ///
-  /// Source: Apple `SecAccessControl.c` (`SecAccessControlCreateWithFlags`).
+  /// Source: Apple `SecAccessControl.m` (`SecAccessControlCreateWithFlags`).
   /// - Parameter prefix: The start of the flags' names after the hyphens.
   static func check(_ constraints: [AccessConstraint], sync: Bool, prefix: String = "") throws(CommandError) {
     if constraints.count > 1 {
