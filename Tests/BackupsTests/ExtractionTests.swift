@@ -24,7 +24,7 @@ struct ExtractionTests {
   @discardableResult
   static func extract(
     _ backup: FileTreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String = "out",
-    system: FileSystem = unsynced, choice: String = "all",
+    system: FileSystem = unsynced, selection: String = "all",
     progress: BackupRewriter.Progress = { _, _ in true }, choosing: (ListedFile) -> Bool = { _ in true },
     startThread: @escaping SecureThread.Starter = SecureThread.start
   ) throws -> ExtractedFiles {
@@ -32,7 +32,8 @@ struct ExtractionTests {
     let fileList = try fileList(of: archive, backup)
     let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), selecting: choosing)
     return try FileExtractor(system: system, startThread: startThread).extract(
-      .init(plan, choice: choice, into: directory.path(out)), from: archive, list: fileList, keys: backup.unlocked(),
+      .init(plan, selection: selection, into: directory.path(out)), from: archive, list: fileList,
+      keys: backup.unlocked(),
       progress: progress)
   }
 
@@ -301,9 +302,9 @@ struct ExtractionTests {
     try backup.write(to: directory)
     try directory.write([1], to: "other/mine")
     let before = try tree(directory.path("other"))
-    func refusal(_ out: String, choice: String = "all") throws -> String? {
+    func refusal(_ out: String, selection: String = "all") throws -> String? {
       do {
-        try Self.extract(backup, directory, to: out, choice: choice)
+        try Self.extract(backup, directory, to: out, selection: selection)
         return nil
       } catch let error as KeyhaulError {
         #expect(error.code == .occupied)
@@ -319,7 +320,7 @@ struct ExtractionTests {
     #expect(try refusal("other/mine") == "\"other/mine\" \(otherRun)")
     try FileManager.default.createDirectory(at: directory.url("empty"), withIntermediateDirectories: false)
     #expect(try refusal("empty") == nil)
-    #expect(try refusal("empty", choice: "some") == "\"empty\" \(otherRun)")
+    #expect(try refusal("empty", selection: "some") == "\"empty\" \(otherRun)")
     #expect(try refusal("empty") == nil)
   }
 

@@ -125,7 +125,7 @@ struct UndecodedNameTests {
     let fileList = try archive.fileList()
     let plan = try ExtractionPlan(of: fileList, stored: archive.storedFiles(), selecting: { _ in true })
     let result = try FileExtractor(system: unsynced).extract(
-      .init(plan, choice: "all", into: directory.path("out")), from: archive, list: fileList,
+      .init(plan, selection: "all", into: directory.path("out")), from: archive, list: fileList,
       keys: archive.keybag.keys(SampleBackup.password), progress: { _, _ in true })
     #expect(result.fileCount == 4 && result.isComplete)
     #expect(try directory.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.undecodedPath.utf8))

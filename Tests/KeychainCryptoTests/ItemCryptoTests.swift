@@ -5,18 +5,19 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("Decrypting the items of a backup")
-struct ItemOpeningTests {
+@Suite("Decrypting items of a backup")
+struct ItemDecryptionTests {
   private func kind(_ vector: TestVectors) throws -> ItemKind {
     try #require(ItemKind(rawValue: vector["table"].string))
   }
 
-  @Test("Every item of the synthetic backup is decrypted with password and device key, in both modes")
+  @Test("Every item of the synthetic backup is decrypted with the password and the device key")
   func synthetic() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: true)
     let items = try backup.vectors["items"].elements
     #expect(items.count == 5)
+    // One of the items is encrypted with the fixed IV, as in a device's database.
     for vector in items {
       let blob = try ItemBlob(parsing: vector["v_Data_hex"].bytes)
       #expect(try blob.hasStaticIV == vector["static_iv"].boolean)
@@ -30,43 +31,41 @@ struct ItemOpeningTests {
     }
   }
 
-  @Test("Without the device key, only the this-device-only item is device-bound")
+  @Test("Without the device key, every item is decrypted except the this-device-only one")
   func deviceBound() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
     for item in try backup.vectors["items"].elements {
-      let isBound = try item["class_"].integer == 9
+      let blob = try blob(of: item)
+      let isThisDeviceOnly = try item["class_"].integer == 9
       do throws(ItemCryptoError) {
-        _ = try keys.open(try blob(of: item))
-        #expect(!isBound)
+        _ = try keys.open(blob)
+        #expect(!isThisDeviceOnly)
       } catch {
-        #expect(isBound)
+        #expect(isThisDeviceOnly)
         #expect(error.fault == .deviceBound)
         #expect(error.reason == "the key of class 9 is wrapped with the hardware key of the device")
       }
     }
   }
 
-  /// Throws only the error that decryption throws, so that a test can catch that type.
-  private func blob(of item: TestVectors) throws(ItemCryptoError) -> ItemBlob {
-    guard let bytes = try? item["v_Data_hex"].bytes, let blob = try? ItemBlob(parsing: bytes) else {
-      throw ItemCryptoError(.unsupportedVersion(0))
-    }
-    return blob
-  }
+  /// Returns the encrypted item of a vector.
+  private func blob(of item: TestVectors) throws -> ItemBlob { try ItemBlob(parsing: item["v_Data_hex"].bytes) }
 
-  @Test("With another device's key, the key of the item cannot be unwrapped")
+  @Test("With another device's key, the key of a this-device-only item cannot be unwrapped")
   func otherDevice() throws {
     let backup = try SyntheticBackup()
     let otherDeviceKey = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
     let keys = try backup.keybag.unlock(password: Secret(utf8: backup.password), deviceKey: consume otherDeviceKey)
-    let item = try backup.vectors["items"].elements[3]
-    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(blob(of: item)) }
+    let thisDeviceOnlyItem = try backup.vectors["items"].elements[3]
+    let blob = try blob(of: thisDeviceOnlyItem)
+    let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(blob) }
     #expect(error?.fault == .keyUnwrapFailed)
+    // The device's wrapping has no checksum, so a wrong device key gives a wrong class key, and no error.
     #expect(keys[9] == .availableThroughDevice)
   }
 
-  @Test("The item of a Curve25519 class is decrypted, with the published intermediate values")
+  @Test("An item of a Curve25519 class is decrypted with the intermediate values of the vectors")
   func asymmetric() throws {
     let vector = try TestVectors.section("synthetic_backup")["asym"]
     let privateKey = try Secret(vector["class_private_hex"])
@@ -90,10 +89,9 @@ struct ItemOpeningTests {
     #expect(encryptedAgain.wrappedKey.count == 72)
     #expect(try keys.open(encryptedAgain).revealed == vector["plaintext_der_hex"].bytes)
   }
-
 }
 
-@Suite("The key of a real file of class 2")
+@Suite("Unwrapping the key of a real file of class 2")
 struct Curve25519FileKeyTests {
   /// The size of the ephemeral public key, with which a wrapped key starts.
   private static let publicKeySize = 32
@@ -114,7 +112,7 @@ struct Curve25519FileKeyTests {
     try Curve25519Wrap.unwrap(wrappedKey, privateKey: Secret(vector["class_private"]), publicKey: publicKey)?.revealed
   }
 
-  @Test("The shared secret and the wrapping key equal those in the vectors")
+  @Test("The shared secret and the wrapping key have the published values")
   func wrappingKey() throws {
     let ephemeralPublicKey = Array(wrappedKey.prefix(Self.publicKeySize))
     let sharedSecret = try X25519.sharedSecret(Secret(vector["class_private"]), with: ephemeralPublicKey)
@@ -124,7 +122,7 @@ struct Curve25519FileKeyTests {
     #expect(try wrappingKey.revealed == vector["expect_kek"].bytes)
   }
 
-  @Test("The file key is unwrapped")
+  @Test("The file key has the published value")
   func unwrapped() throws {
     #expect(try unwrap(wrappedKey) == vector["expect_file_key"].bytes)
   }
@@ -145,7 +143,7 @@ struct Curve25519FileKeyTests {
   }
 }
 
-@Suite("A real item of iOS 5")
+@Suite("Decrypting a real item of iOS 5")
 struct ItemOfIOS5Tests {
   private let vector: TestVectors
   private let blob: ItemBlob
@@ -155,36 +153,37 @@ struct ItemOfIOS5Tests {
     blob = try ItemBlob(parsing: vector["blob"].bytes)
   }
 
-  /// The keys of a keybag with the item's class.
-  private func keys(_ classKey: [UInt8]) -> ClassKeys {
-    let entry = ClassKeys.Entry(availability: .available, key: .init(Secret(copying: classKey)))
+  /// The key that replaces the item's class key, which is not public.
+  private static let substituteClassKey = [UInt8](repeating: 5, count: 32)
+
+  /// Returns class keys with the substitute as the key of the item's class.
+  private func substituteKeys() -> ClassKeys {
+    let entry = ClassKeys.Entry(availability: .available, key: .init(Secret(copying: Self.substituteClassKey)))
     return ClassKeys(
       keybagUUID: [], entries: [.alwaysThisDeviceOnly: entry], wrappedCount: 0, unwrappedCount: 0)
   }
 
-  /// Returns the item with its own key wrapped by another class key, because its class key is not public.
-  private func rewrapped(with classKey: [UInt8]) throws -> ItemBlob {
-    let wrappedKey = try KeyWrap.wrap(Secret(vector["bulk_key"]), with: Secret(copying: classKey))
+  /// Returns the item with its published item key, which the substitute wraps.
+  private func rewrappedItem() throws -> ItemBlob {
+    let wrappedKey = try KeyWrap.wrap(Secret(vector["bulk_key"]), with: Secret(copying: Self.substituteClassKey))
     return try ItemBlob(
       version: .v2, hasStaticIV: false, keyClass: blob.keyClass, wrappedKey: wrappedKey, ciphertext: blob.ciphertext,
       tag: blob.tag)
   }
 
-  @Test("It has version 2 and is decrypted with its key")
+  @Test("The item has version 2, and class keys decrypt it as its published item key does")
   func decrypted() throws {
     #expect(blob.version == .v2)
     let plaintext = try #require(
       try ItemCipher().openWithEmptyNonce(
         Sealed(ciphertext: blob.ciphertext, tag: blob.tag), key: Secret(vector["bulk_key"])))
-    let classKey = [UInt8](repeating: 5, count: 32)
-    let opened = try keys(classKey).open(rewrapped(with: classKey))
+    let opened = try substituteKeys().open(rewrappedItem())
     #expect(opened.revealed == plaintext.revealed)
   }
 
-  @Test("Its property list is read")
+  @Test("The property list of the item has the published attributes and secret")
   func attributes() throws {
-    let classKey = [UInt8](repeating: 5, count: 32)
-    let item = try keys(classKey).open(rewrapped(with: classKey), kind: .genericPassword)
+    let item = try substituteKeys().open(rewrappedItem(), kind: .genericPassword)
     let expected = try vector["expect_attributes"]
     for code in ["svce", "labl", "acct", "agrp", "pdmn"] {
       let value = item[AttributeCode(rawValue: code)]
@@ -196,8 +195,9 @@ struct ItemOfIOS5Tests {
 }
 
 @Suite("Encrypting and decrypting items")
-final class ItemSealingTests {
+final class ItemEncryptionTests {
   private let keys: ClassKeys
+  /// A source that gives the same item keys in each run.
   private let random = SeededRandomSource(seed: "items")
 
   init() throws { keys = try SyntheticBackup().unlock(withDeviceKey: true) }
@@ -212,7 +212,7 @@ final class ItemSealingTests {
   }
 
   @Test(
-    "An item survives a round trip in both modes and every class",
+    "An item survives a round trip in both modes and every class of a backup",
     arguments: ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly },
     [ItemEncryptionMode.backup, .device])
   func roundTrip(protection: ProtectionClass, mode: ItemEncryptionMode) throws {
@@ -228,7 +228,7 @@ final class ItemSealingTests {
     }
   }
 
-  @Test("The plaintext for encryption equals the plaintext of the encrypted item")
+  @Test("`plaintextToSeal` returns the plaintext that `seal` encrypts, and `item(in:)` reads it as `open` does")
   func plaintextToSeal() throws {
     for protection in ProtectionClass.allCases where protection != .whenPasscodeSetThisDeviceOnly {
       let item = item(protection, secret: [0, 0xFF, 7])
@@ -241,29 +241,31 @@ final class ItemSealingTests {
       let decoded = try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass)
       #expect(decoded.attributes == decrypted.attributes)
       #expect(decoded.secret?.revealed == decrypted.secret?.revealed)
-      #expect(throws: ItemCryptoError.self, "another class than its pdmn names") {
+      #expect(throws: ItemCryptoError.self, "the class differs from the item's pdmn") {
         _ = try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: KeyClass(rawValue: keyClass.rawValue + 1))
       }
     }
   }
 
-  @Test("The plaintext of an item that cannot be encrypted is refused with the error of the encryption")
+  @Test("`plaintextToSeal` and `seal` have the same error for an item that cannot be encrypted")
   func refusedPlaintext() throws {
     var itemWithoutClass = item()
     itemWithoutClass.protection = nil
     var itemWithTwoSecrets = item()
     itemWithTwoSecrets.attributes[.valueData] = .data([1])
     for item in [itemWithoutClass, itemWithTwoSecrets] {
-      let sealFault = faultText { _ = try keys.seal(item, as: .backup) }
-      #expect(sealFault != nil && faultText { _ = try keys.plaintextToSeal(of: item) } == sealFault)
+      let sealError = errorText { _ = try keys.seal(item, as: .backup) }
+      #expect(sealError != nil)
+      #expect(errorText { _ = try keys.plaintextToSeal(of: item) } == sealError)
     }
 
     let lockedKeys = try lockedKeys()
-    #expect(faultText { _ = try lockedKeys.plaintextToSeal(of: item()) } == "locked")
-    #expect(faultText { _ = try lockedKeys.seal(item(), as: .backup) } == "locked")
+    #expect(errorText { _ = try lockedKeys.plaintextToSeal(of: item()) } == "locked")
+    #expect(errorText { _ = try lockedKeys.seal(item(), as: .backup) } == "locked")
   }
 
-  private func faultText(_ body: () throws -> Void) -> String? {
+  /// Returns the fault of an item error, another error as text, or `nil` if the closure throws no error.
+  private func errorText(_ body: () throws -> Void) -> String? {
     do {
       try body()
       return nil
@@ -272,13 +274,14 @@ final class ItemSealingTests {
     }
   }
 
-  /// The keys after a lock of the device.
+  /// Returns the class keys of a locked device, without the key of `whenUnlocked`.
   private func lockedKeys() throws -> ClassKeys {
     try ClassKeys(importing: keys.exported()).dropping([.whenUnlocked])
   }
 
-  @Test("Encrypting an item twice gives different keys and ciphertexts")
-  func fresh() throws {
+  @Test("Encrypting an item twice gives different wrapped keys and ciphertexts")
+  func newItemKey() throws {
+    // Without a seed, `seal` draws a new item key each time.
     let first = try keys.seal(item(), as: .backup)
     let second = try keys.seal(item(), as: .backup)
     #expect(first.ciphertext != second.ciphertext)
@@ -286,7 +289,7 @@ final class ItemSealingTests {
   }
 
   @Test(
-    "Every flipped bit of an encrypted item is detected or makes the blob invalid",
+    "An encrypted item with any flipped bit is rejected",
     arguments: [ItemEncryptionMode.backup, .device])
   func flippedBits(mode: ItemEncryptionMode) throws {
     let bytes = try keys.seal(item(), as: mode, random: random).serialized()
@@ -297,10 +300,10 @@ final class ItemSealingTests {
     }
   }
 
-  @Test("Every fault of an item has its own name")
+  @Test("A changed class, wrapped key, ciphertext or tag causes the expected fault")
   func faults() throws {
     let blob = try keys.seal(item(), as: .backup, random: random)
-    /// The fault of the item after a change of some parts.
+    /// Returns the fault of decrypting the blob with some parts replaced.
     func fault(
       keyClass: KeyClass? = nil, wrappedKey: [UInt8]? = nil, ciphertext: [UInt8]? = nil, tag: [UInt8]? = nil
     ) throws -> ItemFault? {
@@ -328,7 +331,7 @@ final class ItemSealingTests {
     #expect(error?.fault == .unsupportedVersion(version))
   }
 
-  @Test("Bytes after the dictionary, and a pdmn that differs from the blob's class, are rejected")
+  @Test("An item with a byte after its dictionary, or with a pdmn that differs from the blob's class, is malformed")
   func plaintextFaults() throws {
     let der = try item(.afterFirstUnlock).derDictionary().revealed
     let blobWithTrailingByte = try keys.seal(
@@ -338,14 +341,14 @@ final class ItemSealingTests {
     for blob in [blobWithTrailingByte, blobOfOtherClass] {
       let error = #expect(throws: ItemCryptoError.self) { _ = try keys.open(blob, kind: .genericPassword) }
       guard case .malformed? = error?.fault else {
-        Issue.record("the fault is \(String(describing: error))")
+        Issue.record("the error is \(String(describing: error))")
         continue
       }
       #expect(error?.category == .damaged)
     }
   }
 
-  @Test("A key generation in the class number is dropped only for a device's own blobs")
+  @Test("A key generation in the class number is ignored only in a device's own database")
   func generations() throws {
     let der = try item().derDictionary()
     let blob = try keys.seal(der, keyClass: .whenUnlocked, as: .backup, random: random)
@@ -359,7 +362,7 @@ final class ItemSealingTests {
     #expect(opened.protection == .whenUnlocked)
   }
 
-  @Test("After a lock, an item is locked instead of damaged")
+  @Test("The error for an item of a locked device is `locked`, when decrypting and encrypting")
   func locked() throws {
     let blob = try keys.seal(item(), as: .device, random: random)
     let lockedKeys = try lockedKeys()
@@ -378,7 +381,7 @@ final class ItemSealingTests {
     }
   }
 
-  @Test("An item without a protection class cannot be encrypted")
+  @Test("An item without a protection class is not encrypted")
   func noProtection() {
     var item = item()
     item.protection = nil
@@ -400,9 +403,10 @@ final class ItemSealingTests {
   }
 }
 
-@Suite("Items with an access-control list")
+@Suite("Encrypting and decrypting items with an access-control list")
 final class AccessControlTests {
   private let keys: ClassKeys
+  /// Constraints that always allow reading the secret (`od`), and require the passcode (`cup`) for encryption (`oe`).
   private let constraints: PropertyDictionary = ["od": .boolean(true), "oe": .dictionary(["cup": .boolean(true)])]
 
   init() throws { keys = try SyntheticBackup().unlock(withDeviceKey: true) }
@@ -428,7 +432,7 @@ final class AccessControlTests {
     #expect(opened.constraints.entries.count == 2)
   }
 
-  @Test("Every flipped bit, including those of the constraints, is detected")
+  @Test("An item with any flipped bit is rejected, also in its constraints")
   func flippedBits() throws {
     let bytes = try keys.sealAccessControlled(item(), constraints: constraints).serialized()
     for bit in 0..<bytes.count * 8 {
@@ -438,7 +442,7 @@ final class AccessControlTests {
     }
   }
 
-  @Test("An item with another key store's reference key cannot be decrypted")
+  @Test("An item with the reference key of another key store has an unsupported version")
   func otherStore() throws {
     let blob = try keys.sealAccessControlled(item(), constraints: constraints)
     let otherStore = try AccessControlledItemBlob(
@@ -449,9 +453,9 @@ final class AccessControlTests {
   }
 }
 
-@Suite("Derived UUIDs of items")
+@Suite("UUIDs from the primary keys of items")
 struct ItemDigestTests {
-  @Test("The primary keys give Apple's published UUIDs")
+  @Test("The primary key of an item gives the published digest and UUID")
   func published() throws {
     for entry in try TestVectors.list("primary_key_uuid") {
       let bytes = try entry["der"].bytes

@@ -58,20 +58,22 @@ struct BinaryPlistFaultTests {
     static let count = trailer + 8, root = trailer + 16, tableOffset = trailer + 24
   }
 
-  private static func object(_ name: String, _ bytes: [UInt8], _ code: FormatError.Code, at offset: Int = 8) -> Fault {
-    Fault(name, PlistParts(bytes).bytes, code, at: offset)
+  private static func object(_ name: String, _ bytes: [UInt8], _ code: FormatError.Code, at offset: Int = 8)
+    -> FaultyInput
+  {
+    FaultyInput(name, PlistParts(bytes).bytes, code, at: offset)
   }
 
-  private static func changed(_ name: String, at offset: Int, _ change: (inout PlistParts) -> Void) -> Fault {
-    Fault(name, array.with(change).bytes, .malformed, at: offset)
+  private static func changed(_ name: String, at offset: Int, _ change: (inout PlistParts) -> Void) -> FaultyInput {
+    FaultyInput(name, array.with(change).bytes, .malformed, at: offset)
   }
 
-  static let structureFaults: [Fault] = [
-    Fault("no bytes", [], .malformed, at: 0),
-    Fault("another format", Array("<?xml version".utf8), .malformed, at: 0),
-    Fault("only a header", Array("bplist00".utf8), .truncated, at: 8),
-    Fault("a header and 31 bytes", Array("bplist00".utf8) + [UInt8](repeating: 0, count: 31), .truncated, at: 39),
-    Fault("version 15", array.with { $0.header = Array("bplist15".utf8) }.bytes, .unsupportedVersion, at: 6),
+  static let faultyStructures: [FaultyInput] = [
+    FaultyInput("no bytes", [], .malformed, at: 0),
+    FaultyInput("another format", Array("<?xml version".utf8), .malformed, at: 0),
+    FaultyInput("only a header", Array("bplist00".utf8), .truncated, at: 8),
+    FaultyInput("a header and 31 bytes", Array("bplist00".utf8) + [UInt8](repeating: 0, count: 31), .truncated, at: 39),
+    FaultyInput("version 15", array.with { $0.header = Array("bplist15".utf8) }.bytes, .unsupportedVersion, at: 6),
     changed("an offset width of 0", at: Offset.offsetWidth) { $0.offsetWidth = 0 },
     changed("an offset width of 9", at: Offset.offsetWidth) { $0.offsetWidth = 9 },
     changed("a reference width of 0", at: Offset.referenceWidth) { $0.referenceWidth = 0 },
@@ -90,7 +92,7 @@ struct BinaryPlistFaultTests {
     changed("an array that contains itself", at: Offset.array) { $0.objects[0] = [0xA1, 0] },
   ]
 
-  static let objectFaults: [Fault] = [
+  static let faultyObjects: [FaultyInput] = [
     object("the fill byte", [0x0F], .malformed),
     object("an unknown marker", [0x70], .malformed),
     object("an integer of 32 bytes", [0x15] + [UInt8](repeating: 0, count: 32), .malformed),
@@ -117,9 +119,9 @@ struct BinaryPlistFaultTests {
 
   @Test(
     "A binary property list with a fault is rejected with the reason and the offset",
-    arguments: structureFaults + objectFaults)
-  func fault(_ fault: Fault) {
-    fault.check(.binaryPlist) { bytes throws(FormatError) in try BinaryPlist.decode(bytes) }
+    arguments: faultyStructures + faultyObjects)
+  func rejected(_ input: FaultyInput) {
+    input.check(.binaryPlist) { bytes throws(FormatError) in try BinaryPlist.decode(bytes) }
   }
 
   @Test("An integer of 16 bytes is read if its value fits into 64 bits")
@@ -205,7 +207,7 @@ struct BinaryPlistFaultTests {
   func damage() throws {
     let bytes = try BinaryPlist.encode(
       .dictionary(["a": .array([.integer(70_000), .string("é"), .uid(1)]), "b": .data([1]), "c": .real(1)]))
-    readEveryDamage(of: bytes) { _ = try? BinaryPlist.decode($0) }
+    readDamagedVariants(of: bytes) { _ = try? BinaryPlist.decode($0) }
     for count in bytes.indices { #expect(throws: FormatError.self) { try BinaryPlist.decode(Array(bytes[..<count])) } }
   }
 }

@@ -98,10 +98,10 @@ struct FileRecordTests {
     ]
     for (name, record) in records {
       let bytes = try archive(record, [.uid(2)])
-      Fault(name, bytes, .malformed, at: nil).check(.fileRecord, FileRecord.init(archive:))
+      FaultyInput(name, bytes, .malformed, at: nil).check(.fileRecord, FileRecord.init(archive:))
     }
     for root in [PropertyValue.dictionary([:]), .array([]), .dictionary(["$objects": .array([])])] {
-      Fault("no root", try BinaryPlist.encode(root), .malformed, at: nil)
+      FaultyInput("no root", try BinaryPlist.encode(root), .malformed, at: nil)
         .check(.fileRecord, FileRecord.init(archive:))
     }
   }
@@ -114,7 +114,7 @@ struct FileRecordTests {
     #expect(key.serialized() == bytes)
     #expect(try ClassWrappedKey(parsing: bytes + [UInt8](repeating: 0, count: 32)).wrappedKey.count == 72)
     for count in [0, 4, 43, 45, 75, 77] {
-      Fault("\(count) bytes", [UInt8](repeating: 0, count: count), .malformed, at: nil)
+      FaultyInput("\(count) bytes", [UInt8](repeating: 0, count: count), .malformed, at: nil)
         .check(.wrappedKey, ClassWrappedKey.init(parsing:))
     }
     let field = try TestVectors.section("synthetic_backup")["manifest_key_field_hex"].bytes
@@ -129,7 +129,8 @@ struct FileRecordTests {
       return try archive(["RelativePath": .uid(2)], chain + [.string("end")])
     }
     #expect(try FileRecord(archive: record(references: 16)).relativePath == "end")
-    Fault("seventeen", try record(references: 17), .malformed, at: nil).check(.fileRecord, FileRecord.init(archive:))
+    FaultyInput("seventeen", try record(references: 17), .malformed, at: nil).check(
+      .fileRecord, FileRecord.init(archive:))
   }
 
   /// Reads a record whose object has two members: the first key refers to the path "a", the second one to "b".
@@ -160,7 +161,7 @@ struct FileRecordTests {
   @Test("A wrapper of null is rejected as a path")
   func nullWrapper() throws {
     let wrapper = PropertyValue.dictionary(["NS.string": .uid(0)])
-    Fault("a wrapper of null", try archive(["RelativePath": wrapper]), .malformed, at: nil)
+    FaultyInput("a wrapper of null", try archive(["RelativePath": wrapper]), .malformed, at: nil)
       .check(.fileRecord, FileRecord.init(archive:))
   }
 
@@ -176,6 +177,6 @@ struct FileRecordTests {
 
   @Test("Truncating a record or flipping any of its bits does not crash the reader")
   func damage() throws {
-    readEveryDamage(of: try Self.full.archived()) { _ = try? FileRecord(archive: $0) }
+    readDamagedVariants(of: try Self.full.archived()) { _ = try? FileRecord(archive: $0) }
   }
 }

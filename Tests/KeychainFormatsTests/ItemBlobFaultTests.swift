@@ -19,33 +19,33 @@ struct ItemBlobFaultTests {
     littleEndian(version) + littleEndian(keyClass) + littleEndian(length) + zeros(keyByteCount) + zeros(tailByteCount)
   }
 
-  static let faults: [Fault] =
+  static let faultyInputs: [FaultyInput] =
     [
-      Fault("no bytes", [], .truncated, at: 0),
-      Fault("half a version", [3, 0, 0], .truncated, at: 0),
-      Fault("a version without a class", littleEndian(3) + [6], .truncated, at: 4),
-      Fault("a class without a length", littleEndian(3) + littleEndian(6) + [40, 0], .truncated, at: 8),
-      Fault("a wrapped key of 0 bytes", blob(length: 0, keyByteCount: 0), .malformed, at: 8),
-      Fault("a wrapped key of 39 bytes", blob(length: 39, keyByteCount: 39), .malformed, at: 8),
-      Fault("a wrapped key of 41 bytes", blob(length: 41, keyByteCount: 41), .malformed, at: 8),
-      Fault("a wrapped key of 71 bytes", blob(length: 71, keyByteCount: 71), .malformed, at: 8),
-      Fault("a wrapped key of 73 bytes", blob(length: 73, keyByteCount: 73), .malformed, at: 8),
-      Fault("the largest length", blob(length: .max), .malformed, at: 8),
-      Fault("a length in big-endian", blob(length: 0x2800_0000), .malformed, at: 8),
-      Fault("a wrapped key cut short", blob(keyByteCount: 39, tailByteCount: 0), .truncated, at: 12),
-      Fault("a tag of fifteen bytes", blob(tailByteCount: 15), .truncated, at: 52),
-      Fault("no tag", blob(tailByteCount: 0), .truncated, at: 52),
-      Fault(
+      FaultyInput("no bytes", [], .truncated, at: 0),
+      FaultyInput("half a version", [3, 0, 0], .truncated, at: 0),
+      FaultyInput("a version without a class", littleEndian(3) + [6], .truncated, at: 4),
+      FaultyInput("a class without a length", littleEndian(3) + littleEndian(6) + [40, 0], .truncated, at: 8),
+      FaultyInput("a wrapped key of 0 bytes", blob(length: 0, keyByteCount: 0), .malformed, at: 8),
+      FaultyInput("a wrapped key of 39 bytes", blob(length: 39, keyByteCount: 39), .malformed, at: 8),
+      FaultyInput("a wrapped key of 41 bytes", blob(length: 41, keyByteCount: 41), .malformed, at: 8),
+      FaultyInput("a wrapped key of 71 bytes", blob(length: 71, keyByteCount: 71), .malformed, at: 8),
+      FaultyInput("a wrapped key of 73 bytes", blob(length: 73, keyByteCount: 73), .malformed, at: 8),
+      FaultyInput("the largest length", blob(length: .max), .malformed, at: 8),
+      FaultyInput("a length in big-endian", blob(length: 0x2800_0000), .malformed, at: 8),
+      FaultyInput("a wrapped key cut short", blob(keyByteCount: 39, tailByteCount: 0), .truncated, at: 12),
+      FaultyInput("a tag of fifteen bytes", blob(tailByteCount: 15), .truncated, at: 52),
+      FaultyInput("no tag", blob(tailByteCount: 0), .truncated, at: 52),
+      FaultyInput(
         "a long wrapped key that leaves no tag", blob(length: 72, keyByteCount: 72, tailByteCount: 15), .truncated,
         at: 84),
-      Fault("one byte over the size", blob(tailByteCount: ItemBlob.maximumByteCount - 51), .overLimit, at: nil),
+      FaultyInput("one byte over the size", blob(tailByteCount: ItemBlob.maximumByteCount - 51), .overLimit, at: nil),
     ]
     + [0, 1, 4, 5, 6, 7, 8, 9, 0x7FFF_FFFF, 0x8000_0006, 0x8000_0009].map { version in
-      Fault("version \(version)", blob(version: version), .unsupportedVersion, at: 0)
+      FaultyInput("version \(version)", blob(version: version), .unsupportedVersion, at: 0)
     }
 
-  @Test("An item blob with a fault is rejected with the reason and the offset", arguments: faults)
-  func fault(_ fault: Fault) { fault.check(.itemBlob, ItemBlob.init(parsing:)) }
+  @Test("An item blob with a fault is rejected with the reason and the offset", arguments: faultyInputs)
+  func rejected(_ input: FaultyInput) { input.check(.itemBlob, ItemBlob.init(parsing:)) }
 
   @Test("The smallest blob has no ciphertext, and the largest has 72 MiB in total")
   func sizes() throws {
@@ -82,7 +82,7 @@ struct ItemBlobFaultTests {
     "Truncating a blob or flipping any of its bits does not crash the reader, and every valid blob survives a round trip"
   )
   func damage() {
-    readEveryDamage(of: Self.blob()) { damaged in
+    readDamagedVariants(of: Self.blob()) { damaged in
       if let blob = try? ItemBlob(parsing: damaged) { #expect(blob.serialized() == damaged) }
     }
   }
@@ -120,17 +120,17 @@ struct AccessControlledItemBlobTests {
 
   @Test("A blob with an access-control list and a fault is rejected with the reason and the offset")
   func faults() throws {
-    let faults = [
-      Fault("version 3", try Self.bytes(version: "03000000"), .unsupportedVersion, at: 0),
-      Fault("version 4", try Self.bytes(version: "04000000"), .unsupportedVersion, at: 0),
-      Fault("a protection past the end", try Self.bytes(protection: "ffffffff 0c02616b"), .truncated, at: 8),
-      Fault("a protection that is data", try Self.bytes(protection: "04000000 0402616b"), .malformed, at: 8),
-      Fault("keys past the end", try Self.bytes(keys: "00010000 3100"), .truncated, at: 16),
-      Fault("keys without d1 and d2", try Self.bytes(keys: "02000000 3100"), .malformed, at: 16),
-      Fault("keys that are an array", try Self.bytes(keys: "02000000 3000"), .malformed, at: 16),
-      Fault("a tag of fifteen bytes", Array(try Self.bytes().dropLast(3)), .truncated, at: 37),
+    let inputs = [
+      FaultyInput("version 3", try Self.bytes(version: "03000000"), .unsupportedVersion, at: 0),
+      FaultyInput("version 4", try Self.bytes(version: "04000000"), .unsupportedVersion, at: 0),
+      FaultyInput("a protection past the end", try Self.bytes(protection: "ffffffff 0c02616b"), .truncated, at: 8),
+      FaultyInput("a protection that is data", try Self.bytes(protection: "04000000 0402616b"), .malformed, at: 8),
+      FaultyInput("keys past the end", try Self.bytes(keys: "00010000 3100"), .truncated, at: 16),
+      FaultyInput("keys without d1 and d2", try Self.bytes(keys: "02000000 3100"), .malformed, at: 16),
+      FaultyInput("keys that are an array", try Self.bytes(keys: "02000000 3000"), .malformed, at: 16),
+      FaultyInput("a tag of fifteen bytes", Array(try Self.bytes().dropLast(3)), .truncated, at: 37),
     ]
-    for fault in faults { fault.check(.itemBlob, AccessControlledItemBlob.init(parsing:)) }
-    readEveryDamage(of: try Self.bytes()) { _ = try? AccessControlledItemBlob(parsing: $0) }
+    for input in inputs { input.check(.itemBlob, AccessControlledItemBlob.init(parsing:)) }
+    readDamagedVariants(of: try Self.bytes()) { _ = try? AccessControlledItemBlob(parsing: $0) }
   }
 }

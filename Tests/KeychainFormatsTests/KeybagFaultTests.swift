@@ -78,42 +78,42 @@ struct KeybagFaultTests {
   private static let bytes = bag.bytes
   private static let headerEnd = bag.offset(after: .secondRoundSalt)
 
-  /// A fault whose offset is the end of the part with the missing field: of the header or of the class key.
-  private static func missing(_ field: KeybagParts.Field) -> Fault {
+  /// Returns a keybag without a field. The error has the offset at which the header or the class key ends.
+  private static func missing(_ field: KeybagParts.Field) -> FaultyInput {
     let end = field.isInHeader ? headerEnd : bytes.count
-    return Fault(
+    return FaultyInput(
       "no \(bag[field].tag) (\(field))", bag.removing(field), .malformed, at: end - bag.byteCount(of: field))
   }
 
-  private static func repeated(_ field: KeybagParts.Field) -> Fault {
-    Fault("\(bag[field].tag) twice (\(field))", bag.repeating(field), .malformed, at: bag.offset(after: field))
+  private static func repeated(_ field: KeybagParts.Field) -> FaultyInput {
+    FaultyInput("\(bag[field].tag) twice (\(field))", bag.repeating(field), .malformed, at: bag.offset(after: field))
   }
 
-  private static func shortened(_ field: KeybagParts.Field) -> Fault {
-    Fault(
+  private static func shortened(_ field: KeybagParts.Field) -> FaultyInput {
+    FaultyInput(
       "\(bag[field].tag) a byte short (\(field))", bag.setting(field, to: bag[field].value.dropLast()), .malformed,
       at: bag.offset(of: field))
   }
 
-  static let faults: [Fault] =
+  static let faultyInputs: [FaultyInput] =
     [
-      Fault("no bytes", [], .truncated, at: 0),
-      Fault("half a tag", [0x56, 0x45], .truncated, at: 0),
-      Fault("a tag without a length", Array("VERS".utf8) + [0, 0], .truncated, at: 4),
-      Fault("a length past the end", Array("VERS".utf8) + [0, 0, 0, 5, 0, 0, 0, 4], .truncated, at: 8),
-      Fault("the largest length", Array("VERS".utf8) + [0xFF, 0xFF, 0xFF, 0xFF], .truncated, at: 8),
-      Fault("three bytes after the last record", bytes + [0, 0, 0], .truncated, at: bytes.count),
-      Fault("the last record cut short", bytes.dropLast(), .truncated, at: bytes.count - 40),
-      Fault(
+      FaultyInput("no bytes", [], .truncated, at: 0),
+      FaultyInput("half a tag", [0x56, 0x45], .truncated, at: 0),
+      FaultyInput("a tag without a length", Array("VERS".utf8) + [0, 0], .truncated, at: 4),
+      FaultyInput("a length past the end", Array("VERS".utf8) + [0, 0, 0, 5, 0, 0, 0, 4], .truncated, at: 8),
+      FaultyInput("the largest length", Array("VERS".utf8) + [0xFF, 0xFF, 0xFF, 0xFF], .truncated, at: 8),
+      FaultyInput("three bytes after the last record", bytes + [0, 0, 0], .truncated, at: bytes.count),
+      FaultyInput("the last record cut short", bytes.dropLast(), .truncated, at: bytes.count - 40),
+      FaultyInput(
         "a key of 32 bytes, which the password wraps", bag.setting(.wrappedKey, to: .init(repeating: 0, count: 32)),
         .malformed, at: bag.offset(of: .wrappedKey)),
-      Fault(
+      FaultyInput(
         "a key of 40 bytes, which only the device wraps", bag.setting(.classWrap, to: [0, 0, 0, 1]), .malformed,
         at: bag.offset(of: .wrappedKey)),
-      Fault(
+      FaultyInput(
         "a Curve25519 class without its public key", bag.setting(.keyType, to: [0, 0, 0, 1]), .malformed,
         at: bytes.count),
-      Fault(
+      FaultyInput(
         "a class twice", KeybagParts(records: bag.records + KeybagParts.classKey).bytes, .malformed, at: bytes.count),
     ]
   /// The iterations and the salt of the second round may be missing only together.
@@ -127,9 +127,9 @@ struct KeybagFaultTests {
 
   @Test(
     "A keybag with a fault is rejected with the name of the field and the offset",
-    arguments: faults + missingFields + repeatedFields + shortenedFields)
-  func fault(_ fault: Fault) {
-    fault.check(.keybag) { bytes throws(FormatError) in try Keybag(parsing: bytes).validate() }
+    arguments: faultyInputs + missingFields + repeatedFields + shortenedFields)
+  func rejected(_ input: FaultyInput) {
+    input.check(.keybag) { bytes throws(FormatError) in try Keybag(parsing: bytes).validate() }
   }
 
   @Test("The keybag without a fault is valid and survives a round trip byte for byte")
@@ -169,15 +169,17 @@ struct KeybagFaultTests {
     let (byteLimit, keyLimit) = (Keybag.maximumByteCount, Keybag.maximumClassKeyCount)
     #expect(try Keybag(parsing: keybag(byteCount: byteLimit)).header.count == 1)
     #expect(try Keybag(parsing: keybag(classKeyCount: keyLimit)).classKeys.count == keyLimit)
-    Fault("too large", keybag(byteCount: byteLimit + 1), .overLimit, at: nil).check(.keybag, Keybag.init(parsing:))
-    Fault("too many", keybag(classKeyCount: keyLimit + 1), .overLimit, at: nil).check(.keybag, Keybag.init(parsing:))
+    FaultyInput("too large", keybag(byteCount: byteLimit + 1), .overLimit, at: nil).check(
+      .keybag, Keybag.init(parsing:))
+    FaultyInput("too many", keybag(classKeyCount: keyLimit + 1), .overLimit, at: nil).check(
+      .keybag, Keybag.init(parsing:))
   }
 
   @Test(
     "Truncating a keybag or flipping any of its bits does not crash the reader, and every valid one survives a round trip"
   )
   func damage() {
-    readEveryDamage(of: Self.bytes) { damaged in
+    readDamagedVariants(of: Self.bytes) { damaged in
       guard let bag = try? Keybag(parsing: damaged) else { return }
       #expect(bag.serialized() == damaged)
       try? bag.validate()
@@ -305,15 +307,17 @@ struct SignedKeybagTests {
     let sign: (tag: String, value: [UInt8]) = ("SIGN", signature)
     let dataEnd = 8 + data.value.count
     let signByteCount = 8 + signature.count
-    let faults = [
-      Fault("no DATA", KeybagParts(records: [sign]).bytes, .malformed, at: signByteCount),
-      Fault("no SIGN", KeybagParts(records: [data]).bytes, .malformed, at: dataEnd),
-      Fault("DATA twice", KeybagParts(records: [data, data, sign]).bytes, .malformed, at: dataEnd),
-      Fault("SIGN twice", KeybagParts(records: [data, sign, sign]).bytes, .malformed, at: dataEnd + signByteCount),
-      Fault("a short SIGN", KeybagParts(records: [data, ("SIGN", [1])]).bytes, .malformed, at: nil),
-      Fault("a bag inside that is cut short", KeybagParts(records: [("DATA", [0x56]), sign]).bytes, .truncated, at: 0),
+    let inputs = [
+      FaultyInput("no DATA", KeybagParts(records: [sign]).bytes, .malformed, at: signByteCount),
+      FaultyInput("no SIGN", KeybagParts(records: [data]).bytes, .malformed, at: dataEnd),
+      FaultyInput("DATA twice", KeybagParts(records: [data, data, sign]).bytes, .malformed, at: dataEnd),
+      FaultyInput(
+        "SIGN twice", KeybagParts(records: [data, sign, sign]).bytes, .malformed, at: dataEnd + signByteCount),
+      FaultyInput("a short SIGN", KeybagParts(records: [data, ("SIGN", [1])]).bytes, .malformed, at: nil),
+      FaultyInput(
+        "a bag inside that is cut short", KeybagParts(records: [("DATA", [0x56]), sign]).bytes, .truncated, at: 0),
     ]
-    for fault in faults { fault.check(.keybag, SignedKeybag.init(parsing:)) }
+    for input in inputs { input.check(.keybag, SignedKeybag.init(parsing:)) }
     let bag = try Keybag(parsing: KeybagParts.valid.bytes)
     #expect(throws: FormatError.self) { try SignedKeybag(bag, signature: [1]) }
   }

@@ -88,16 +88,17 @@ struct KeychainBackupFileTests {
 
   @Test("A file that a device would reject completely is rejected")
   func refused() throws {
-    let faults = [
-      Fault("an array", PlistParts([0xA0]).bytes, .malformed, at: 8),
-      Fault("a number as key", PlistParts([0xD1, 1, 1], [0x10, 5]).bytes, .malformed, at: 11),
-      Fault("an idnt key", PlistParts([0xD1, 1, 2], [0x54] + Array("idnt".utf8), [0xA0]).bytes, .malformed, at: 11),
-      Fault(
+    let inputs = [
+      FaultyInput("an array", PlistParts([0xA0]).bytes, .malformed, at: 8),
+      FaultyInput("a number as key", PlistParts([0xD1, 1, 1], [0x10, 5]).bytes, .malformed, at: 11),
+      FaultyInput(
+        "an idnt key", PlistParts([0xD1, 1, 2], [0x54] + Array("idnt".utf8), [0xA0]).bytes, .malformed, at: 11),
+      FaultyInput(
         "a text among the items", PlistParts([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xA1, 1]).bytes, .malformed,
         at: 11),
     ]
-    for fault in faults {
-      fault.check(.keychainFile) { bytes throws(FormatError) in try KeychainBackupFile(parsing: bytes) }
+    for input in inputs {
+      input.check(.keychainFile) { bytes throws(FormatError) in try KeychainBackupFile(parsing: bytes) }
     }
   }
 
@@ -113,7 +114,7 @@ struct KeychainBackupFileTests {
     }
     let limit = 60_000
     #expect(try KeychainBackupFile(parsing: bytes(limit), acceptingAtMost: limit).entries.count == limit)
-    Fault("one more", bytes(limit + 1), .overLimit, at: 17)
+    FaultyInput("one more", bytes(limit + 1), .overLimit, at: 17)
       .check(.keychainFile) { bytes throws(FormatError) in
         try KeychainBackupFile(parsing: bytes, acceptingAtMost: limit)
       }
@@ -133,7 +134,7 @@ struct KeychainBackupFileTests {
   func damage() throws {
     let bytes = try BinaryPlist.encode(
       .dictionary(["genp": .array([item(1), item(2)]), "keybag-uuid": .string("x"), "inet": item(3)]))
-    readEveryDamage(of: bytes) { _ = try? KeychainBackupFile(parsing: $0) }
+    readDamagedVariants(of: bytes) { _ = try? KeychainBackupFile(parsing: $0) }
   }
 }
 
@@ -152,18 +153,19 @@ struct PersistentReferenceTests {
 
   @Test("Persistent references with another length, class or token are rejected")
   func faults() throws {
-    let faults = [
-      Fault("nothing", [], .truncated, at: 0),
-      Fault("half a class", Array("gen".utf8), .truncated, at: 0),
-      Fault("an identity", Array("idnt".utf8) + [UInt8](repeating: 0, count: 8), .malformed, at: 0),
-      Fault("eleven bytes", Array("genp".utf8) + [UInt8](repeating: 0, count: 7), .malformed, at: 4),
-      Fault("nineteen bytes", Array("genp".utf8) + [UInt8](repeating: 0, count: 15), .malformed, at: 4),
-      Fault("only a class", Array("inet".utf8), .malformed, at: 4),
-      Fault("a token without an array", Array("tkpr".utf8), .malformed, at: 4),
-      Fault("a token of two parts", try [UInt8](hex: "746b7072 3009 0c0463657274 0c0174"), .malformed, at: 4),
-      Fault("a token of identities", try [UInt8](hex: "746b7072 300c 0c0469646e74 0c0174 040109"), .malformed, at: 4),
+    let inputs = [
+      FaultyInput("nothing", [], .truncated, at: 0),
+      FaultyInput("half a class", Array("gen".utf8), .truncated, at: 0),
+      FaultyInput("an identity", Array("idnt".utf8) + [UInt8](repeating: 0, count: 8), .malformed, at: 0),
+      FaultyInput("eleven bytes", Array("genp".utf8) + [UInt8](repeating: 0, count: 7), .malformed, at: 4),
+      FaultyInput("nineteen bytes", Array("genp".utf8) + [UInt8](repeating: 0, count: 15), .malformed, at: 4),
+      FaultyInput("only a class", Array("inet".utf8), .malformed, at: 4),
+      FaultyInput("a token without an array", Array("tkpr".utf8), .malformed, at: 4),
+      FaultyInput("a token of two parts", try [UInt8](hex: "746b7072 3009 0c0463657274 0c0174"), .malformed, at: 4),
+      FaultyInput(
+        "a token of identities", try [UInt8](hex: "746b7072 300c 0c0469646e74 0c0174 040109"), .malformed, at: 4),
     ]
-    for fault in faults { fault.check(.persistentReference, PersistentReference.init(parsing:)) }
+    for input in inputs { input.check(.persistentReference, PersistentReference.init(parsing:)) }
     #expect(throws: FormatError.self) { try PersistentReference.uuid(.key, [1]).serialized() }
   }
 }

@@ -42,7 +42,7 @@ struct KeychainItemRuleTests {
     #expect(try bytes(item(empty)) == empty)
     #expect(try item("310c 300a 0c06765f44617461 0500").secret == nil)
     let numericSecret = try [UInt8](hex: "310d 300b 0c06765f44617461 020101")
-    Fault("a number as secret", numericSecret, .malformed, at: 12).check(.item) { bytes throws(FormatError) in
+    FaultyInput("a number as secret", numericSecret, .malformed, at: 12).check(.item) { bytes throws(FormatError) in
       try KeychainItem(derDictionary: SensitiveBytes(copying: bytes), kind: .certificate)
     }
   }
@@ -66,15 +66,15 @@ struct KeychainItemRuleTests {
 
   @Test("Items with one fault are rejected with the offset")
   func faults() throws {
-    let faults = [
-      try Fault("an array", hex: "3000", .malformed, at: 0),
-      try Fault("a number as key", hex: "3108 3006 020101 020101", .malformed, at: 4),
-      try Fault("a byte after the dictionary", hex: "3100 00", .trailingBytes, at: 2),
-      try Fault("a secret past the end", hex: "310c 300a 0c06765f44617461 0401", .truncated, at: 14),
-      try Fault("a pair cut short", hex: "3102 3001", .truncated, at: 4),
+    let inputs = [
+      try FaultyInput("an array", hex: "3000", .malformed, at: 0),
+      try FaultyInput("a number as key", hex: "3108 3006 020101 020101", .malformed, at: 4),
+      try FaultyInput("a byte after the dictionary", hex: "3100 00", .trailingBytes, at: 2),
+      try FaultyInput("a secret past the end", hex: "310c 300a 0c06765f44617461 0401", .truncated, at: 14),
+      try FaultyInput("a pair cut short", hex: "3102 3001", .truncated, at: 4),
     ]
-    for fault in faults {
-      fault.check(.item) { bytes throws(FormatError) in
+    for input in inputs {
+      input.check(.item) { bytes throws(FormatError) in
         try KeychainItem(derDictionary: SensitiveBytes(copying: bytes), kind: .genericPassword)
       }
     }
@@ -131,7 +131,7 @@ struct KeychainItemRuleTests {
     #expect(item["zzzz"] == .array([.integer(1)]))
     #expect(item[.valueData] == nil)
     #expect(item.secret?.withBytes { Array($0) } == [1, 2])
-    readEveryDamage(of: bytes) { damaged in
+    readDamagedVariants(of: bytes) { damaged in
       _ = try? KeychainItem(plistDictionary: SensitiveBytes(copying: damaged), kind: .genericPassword)
     }
   }
@@ -159,15 +159,15 @@ struct KeychainItemRuleTests {
 
   @Test("An iOS 5 item is rejected if it is not a dictionary or has a number as a key or secret")
   func version2Faults() throws {
-    let faults = [
-      Fault("an array", PlistParts([0xA0]).bytes, .malformed, at: 8),
-      Fault("a number as key", PlistParts([0xD1, 1, 1], [0x10, 1]).bytes, .malformed, at: 11),
-      Fault(
+    let inputs = [
+      FaultyInput("an array", PlistParts([0xA0]).bytes, .malformed, at: 8),
+      FaultyInput("a number as key", PlistParts([0xD1, 1, 1], [0x10, 1]).bytes, .malformed, at: 11),
+      FaultyInput(
         "a number as secret", PlistParts([0xD1, 1, 2], [0x56] + Array("v_Data".utf8), [0x10, 1]).bytes, .malformed,
         at: 18),
     ]
-    for fault in faults {
-      fault.check(.binaryPlist) { bytes throws(FormatError) in
+    for input in inputs {
+      input.check(.binaryPlist) { bytes throws(FormatError) in
         try KeychainItem(plistDictionary: SensitiveBytes(copying: bytes), kind: .genericPassword)
       }
     }

@@ -88,17 +88,17 @@ struct MBDBManifestTests {
   @Test("A manifest with a wrong header is rejected")
   func header() throws {
     #expect(try entries(try Self.bytes(Self.header)).isEmpty)
-    Fault("nothing", [], .malformed, at: 0).check(.oldManifest, entries)
-    try Fault("another magic", hex: "6d6264610500", .malformed, at: 0).check(.oldManifest, entries)
-    try Fault("half a header", hex: "6d62646205", .truncated, at: 0).check(.oldManifest, entries)
-    try Fault("another version", hex: "6d6264620600", .unsupportedVersion, at: 4).check(.oldManifest, entries)
+    FaultyInput("nothing", [], .malformed, at: 0).check(.oldManifest, entries)
+    try FaultyInput("another magic", hex: "6d6264610500", .malformed, at: 0).check(.oldManifest, entries)
+    try FaultyInput("half a header", hex: "6d62646205", .truncated, at: 0).check(.oldManifest, entries)
+    try FaultyInput("another version", hex: "6d6264620600", .unsupportedVersion, at: 4).check(.oldManifest, entries)
   }
 
   @Test("A damaged manifest is reported with the offset of the wrong field")
   func faults() throws {
     func check(_ name: String, _ code: FormatError.Code, at offset: Int, _ parts: String...) throws {
       let hex = ([Self.header] + parts).joined().replacing(" ", with: "")
-      try Fault(name, hex: hex, code, at: offset).check(.oldManifest, entries)
+      try FaultyInput(name, hex: hex, code, at: offset).check(.oldManifest, entries)
     }
     try check("a text past the end", .truncated, at: 8, "0005 486f6d65")
     try check("no path", .malformed, at: 12, "0004 486f6d65 ffff")
@@ -111,6 +111,6 @@ struct MBDBManifestTests {
 
   @Test("Truncating a manifest or flipping any of its bits gives an error or records, and never a crash")
   func damage() throws {
-    readEveryDamage(of: try Self.bytes(Self.header, Self.root, Self.file)) { _ = try? entries($0) }
+    readDamagedVariants(of: try Self.bytes(Self.header, Self.root, Self.file)) { _ = try? entries($0) }
   }
 }

@@ -5,17 +5,28 @@ import Testing
 
 @testable import KeychainCrypto
 
-/// A key in the vectors: created by the `openssl` command, described by Python's `cryptography` and `hashlib`.
+/// A key pair of the certificate vectors. The `openssl` command created its files; Python's `cryptography` and `hashlib`
+/// computed the expected values.
 struct KeyVector: CustomTestStringConvertible, Sendable {
+  /// The algorithm and size, or the curve, such as "RSA 2048" or "P-256".
   let name: String
+  /// The expected `kSecAttrKeyType`.
   let type: Int64
+  /// The expected size in bits.
   let size: Int
+  /// The bytes of the public key that a keychain stores.
   let publicKey: [UInt8]
+  /// The bytes of the private key that a keychain stores.
   let privateKey: [UInt8]
+  /// The expected application label.
   let label: [UInt8]
-  /// The files of the key by the name of their format.
+  /// The private key as a file in each format, by the name of the format, such as "PKCS#8 PEM".
   let privateFiles: [String: [UInt8]]
+  /// The public key as a file in each format, by the name of the format.
   let publicFiles: [String: [UInt8]]
+
+  /// The files of both keys. A format such as "PKCS#1 DER" has one file for each key.
+  var files: [Dictionary<String, [UInt8]>.Element] { Array(privateFiles) + Array(publicFiles) }
 
   var testDescription: String { name }
 
@@ -41,9 +52,11 @@ extension KeyMaterial {
   init(_ file: [UInt8]) throws { try self.init(parsing: SensitiveBytes(copying: file)) }
 }
 
-@Suite("Reading keys that OpenSSL wrote")
+@Suite("Reading keys in all formats")
 struct CertificateKeyTests {
-  @Test("Every format of a private key gives the same stored bytes", arguments: try KeyVector.all)
+  @Test(
+    "A private key in any format has the expected stored bytes, public key, label, size and type",
+    arguments: try KeyVector.all)
   func privateFiles(_ vector: KeyVector) throws {
     #expect(vector.privateFiles.count >= 4)
     for (format, file) in vector.privateFiles {
@@ -57,7 +70,7 @@ struct CertificateKeyTests {
     }
   }
 
-  @Test("Every format of a public key gives the same stored bytes", arguments: try KeyVector.all)
+  @Test("A public key in any format has the expected stored bytes, label and size", arguments: try KeyVector.all)
   func publicFiles(_ vector: KeyVector) throws {
     #expect(vector.publicFiles.count >= 4)
     for (format, file) in vector.publicFiles {
@@ -69,24 +82,24 @@ struct CertificateKeyTests {
     }
   }
 
-  @Test("The stored bytes of a private key are read again, and give its public key", arguments: try KeyVector.all)
-  func storedForm(_ vector: KeyVector) throws {
+  @Test("The stored bytes of a private or public key give the expected public key", arguments: try KeyVector.all)
+  func storedBytes(_ vector: KeyVector) throws {
     let type = try #require(KeyMaterial.KeyType(rawValue: vector.type))
-    let pair = try vector.privateKey.withRawBytes {
+    let privateKey = try vector.privateKey.withRawBytes {
       try KeyMaterial(externalRepresentation: $0, keyType: type, role: .privateKey)
     }
-    #expect(pair.publicKey == vector.publicKey)
-    let publicMaterial = try pair.publicMaterial
+    #expect(privateKey.publicKey == vector.publicKey)
+    let publicMaterial = try privateKey.publicMaterial
     #expect(publicMaterial.role == .publicKey)
     #expect(publicMaterial.externalRepresentation.revealed == vector.publicKey)
     #expect(publicMaterial.applicationLabel == vector.label)
-    let publicOnly = try vector.publicKey.withRawBytes {
+    let publicKey = try vector.publicKey.withRawBytes {
       try KeyMaterial(externalRepresentation: $0, keyType: type, role: .publicKey)
     }
-    #expect(publicOnly.externalRepresentation.revealed == vector.publicKey)
+    #expect(publicKey.externalRepresentation.revealed == vector.publicKey)
   }
 
-  @Test("A stored key is rejected as another type or role")
+  @Test("The stored bytes of a key are rejected as those of another type or role")
   func wrongKind() throws {
     let curveKey = try KeyVector.named("P-256")
     let rsaKey = try KeyVector.named("RSA 2048")
@@ -103,7 +116,7 @@ struct CertificateKeyTests {
     expectRefusal(rsaKey.publicKey, .rsa, .privateKey)
   }
 
-  @Test("97 bytes are a private key on P-256 or a public key on P-384, depending on their point")
+  @Test("97 bytes are read as a private key on P-256 or a public key on P-384, whichever curve contains their point")
   func sameLength() throws {
     let privateKey = try KeyMaterial(KeyVector.named("P-256").privateKey)
     #expect(privateKey.role == .privateKey && privateKey.algorithm == .ellipticCurve(.p256))
@@ -111,7 +124,7 @@ struct CertificateKeyTests {
     #expect(publicKey.role == .publicKey && publicKey.algorithm == .ellipticCurve(.p384))
   }
 
-  @Test("A key is found after certificates, blanks, Windows line ends and text")
+  @Test("A PEM key with spaces and CRLF at its line ends is read after text and a certificate")
   func surroundingText() throws {
     let vector = try KeyVector.named("P-256")
     let pem = String(decoding: try #require(vector.privateFiles["PKCS#8 PEM"]), as: UTF8.self)
@@ -120,9 +133,9 @@ struct CertificateKeyTests {
     #expect(try KeyMaterial(Array(file.utf8)).applicationLabel == vector.label)
   }
 
-  @Test("A private number without leading zeros is stored with them")
+  @Test("A private number of one byte is stored with leading zeros, in the size of its curve")
   func shortNumber() throws {
-    // The number 1 of P-256 as SEC 1 with one byte: its public key is the base point (SEC 2, 2.4.2).
+    // SEC 1 with the private number 1 on P-256. Its public key is the base point of the curve (SEC 2, 2.4.2).
     let file = try [UInt8](hex: "30 12 020101 040101 a00a 06082a8648ce3d030107")
     let key = try KeyMaterial(file)
     let basePoint = try [UInt8](
@@ -135,8 +148,9 @@ struct CertificateKeyTests {
   }
 }
 
-@Suite("Files that do not contain a supported key")
+@Suite("Key files that are damaged, unsupported or over a limit")
 struct CertificateKeyRefusalTests {
+  /// A file of the vectors that is not a supported key, with the code of the expected error.
   struct RefusedFile: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let code: String
@@ -152,20 +166,22 @@ struct CertificateKeyRefusalTests {
     }
   }
 
-  @Test("An unsupported file is rejected with its reason", arguments: try RefusedFile.all)
+  @Test("A file that is not a supported key is rejected with the expected code", arguments: try RefusedFile.all)
   func refused(_ refused: RefusedFile) throws {
     let error = try #require(throws: CertificateError.self) { try KeyMaterial(refused.file) }
     #expect(error.code.rawValue == refused.code, "\(error)")
   }
 
-  @Test("A truncated file is rejected at every length, in every format", arguments: try KeyVector.all)
+  @Test(
+    "A truncated key is rejected (DER and raw keys at every length, PEM at every seventh)",
+    arguments: try KeyVector.all)
   func truncated(_ vector: KeyVector) throws {
-    for (format, file) in vector.privateFiles.merging(vector.publicFiles, uniquingKeysWith: { left, _ in left }) {
-      // A PEM text is valid without its last line end.
-      let isText = format.contains("PEM")
-      let lengths = isText ? Array(stride(from: 0, to: file.count - 1, by: 7)) : Array(0..<file.count)
+    for (format, file) in vector.files {
+      // A PEM file without its last line break is still complete, so it is not tested with that length.
+      let isPEM = format.contains("PEM")
+      let lengths = isPEM ? Array(stride(from: 0, to: file.count - 1, by: 7)) : Array(0..<file.count)
       for length in lengths {
-        // In the raw format, the first part of a private key is a valid public key.
+        // A raw private key starts with the raw public key, which is valid.
         let isPublicKey = format == "raw" && length == vector.publicKey.count
         if isPublicKey { continue }
         #expect(throws: CertificateError.self, "\(format), \(length) bytes") { try KeyMaterial(Array(file[..<length])) }
@@ -173,7 +189,7 @@ struct CertificateKeyRefusalTests {
     }
   }
 
-  @Test("Flipping any bit of a key does not crash the reader, and never gives another private key")
+  @Test("A private key with a flipped bit is rejected or read unchanged (400 random bits of each file)")
   func flippedBits() throws {
     var random = SeededRandom(seed: 11)
     for name in ["RSA 1024", "P-256", "P-521"] {
@@ -181,6 +197,7 @@ struct CertificateKeyRefusalTests {
       for format in ["PKCS#8 DER", "PKCS#1 DER", "SEC 1 DER", "raw"] {
         guard let file = vector.privateFiles[format] else { continue }
         for bit in (0..<(file.count * 8)).shuffled(using: &random).prefix(400) {
+          // A bit that the reader ignores does not change the key.
           guard let key = try? KeyMaterial(file.flipping(bit: bit)) else { continue }
           #expect(key.externalRepresentation.revealed == vector.privateKey, "\(name), \(format), bit \(bit)")
         }
@@ -188,34 +205,33 @@ struct CertificateKeyRefusalTests {
     }
   }
 
-  @Test("Bytes after a key are rejected")
+  @Test("A DER or raw key with a byte after it is rejected")
   func trailingBytes() throws {
     for vector in try KeyVector.all {
-      for (format, file) in vector.privateFiles.merging(vector.publicFiles, uniquingKeysWith: { left, _ in left })
-      where !format.contains("PEM") {
+      for (format, file) in vector.files where !format.contains("PEM") {
         #expect(throws: CertificateError.self, "\(vector.name), \(format)") { try KeyMaterial(file + [0]) }
       }
     }
   }
 
-  /// Returns an RSAPublicKey whose modulus consists of ones, which is odd.
-  private func publicKey(modulusBytes: Int) -> [UInt8] {
-    let modulus = ASN1Encoding.element(.integer, [0] + [UInt8](repeating: 0xFF, count: modulusBytes))
+  /// Returns the DER of an RSAPublicKey. Each bit of its modulus is 1, because an even modulus is rejected.
+  private func publicKey(modulusByteCount: Int) -> [UInt8] {
+    let modulus = ASN1Encoding.element(.integer, [0] + [UInt8](repeating: 0xFF, count: modulusByteCount))
     let exponent = ASN1Encoding.element(.integer, [0x01, 0x00, 0x01])
     return ASN1Encoding.element(.sequence, modulus + exponent)
   }
 
-  @Test("RSA keys of 512 to 16,384 bits are accepted, and smaller and larger ones are rejected")
+  @Test("RSA public keys of 512 and 16,384 bits are read, and ones of 504 and 16,392 bits are rejected")
   func modulusLimits() throws {
-    #expect(try KeyMaterial(publicKey(modulusBytes: 64)).sizeInBits == 512)
-    #expect(try KeyMaterial(publicKey(modulusBytes: 2048)).sizeInBits == 16_384)
+    #expect(try KeyMaterial(publicKey(modulusByteCount: 64)).sizeInBits == 512)
+    #expect(try KeyMaterial(publicKey(modulusByteCount: 2048)).sizeInBits == 16_384)
     for size in [63, 2049] {
-      let error = #expect(throws: CertificateError.self) { try KeyMaterial(publicKey(modulusBytes: size)) }
+      let error = #expect(throws: CertificateError.self) { try KeyMaterial(publicKey(modulusByteCount: size)) }
       #expect(error?.code == .overLimit)
     }
   }
 
-  @Test("A file of 65,536 bytes is read, and a larger one is rejected")
+  @Test("A key file of 65,536 bytes is read, and one of 65,537 bytes is rejected")
   func fileLimit() throws {
     let pem = try #require(KeyVector.named("P-256").privateFiles["SEC 1 PEM"])
     let lineEnd = UInt8(ascii: "\n")
@@ -225,7 +241,7 @@ struct CertificateKeyRefusalTests {
     #expect(error?.code == .overLimit)
   }
 
-  @Test("64 PEM blocks are read, and 65 are rejected")
+  @Test("A file with a key in 64 PEM blocks is read, and one with 65 blocks is rejected")
   func blockLimit() throws {
     let pem = String(decoding: try #require(KeyVector.named("P-256").privateFiles["SEC 1 PEM"]), as: UTF8.self)
     let certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -235,20 +251,52 @@ struct CertificateKeyRefusalTests {
     #expect(error?.code == .overLimit)
   }
 
-  @Test("No error contains bytes of a key, and each has a suggestion")
+  @Test("No error about a key file quotes the file, and each has a short summary, reason and suggestion")
   func errors() throws {
     for refused in try RefusedFile.all {
       let error = try #require(throws: CertificateError.self) { try KeyMaterial(refused.file) }
       for text in [error.summary, error.reason, error.advice] {
         #expect(!text.isEmpty && text.count < 100 && !text.hasSuffix("."))
+        #expect(!isQuoted(refused.file, in: text), "\(text)")
       }
     }
+  }
+
+  /// Returns whether a text contains bytes of a file: a word of at least eight characters that also occurs in the file's
+  /// hexadecimal digits or base64 lines.
+  private func isQuoted(_ file: [UInt8], in text: String) -> Bool {
+    let pem = try? file.withRawBytes { (bytes) throws(CertificateError) in try PEM(bytes) }
+    let contents = pem?.blocks.map { $0.contents.revealed } ?? [file]
+    let hexadecimalTexts = contents.map { String(hexadecimal: $0) }
+    let lines = String(decoding: file, as: UTF8.self).split(separator: "\n").map { String($0) }
+    let base64Lines = lines.filter { line in
+      line.utf8.count >= 16 && line.utf8.allSatisfy { Self.base64Digits.contains($0) }
+    }
+    let words = text.split { !($0.isLetter || $0.isNumber) }.map { String($0) }.filter { $0.count >= 8 }
+    return words.contains { word in
+      hexadecimalTexts.contains { $0.contains(word.lowercased()) } || base64Lines.contains { $0.contains(word) }
+    }
+  }
+
+  private static let base64Digits = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=".utf8)
+
+  @Test("The search for quotes finds hexadecimal digits and base64")
+  func quotes() throws {
+    let vector = try KeyVector.named("P-256")
+    let der = try #require(vector.privateFiles["SEC 1 DER"])
+    let pem = try #require(vector.privateFiles["SEC 1 PEM"])
+    let quote = String(hexadecimal: der[8..<12])
+    #expect(isQuoted(der, in: "the bytes \(quote) are invalid"))
+    #expect(isQuoted(pem, in: "the bytes \(quote) are invalid"))
+    // Every SEC 1 key on P-256 with a public key starts with these bytes.
+    #expect(isQuoted(pem, in: "the line MHcCAQEEI is invalid"))
+    #expect(!isQuoted(pem, in: "the private number is invalid"))
   }
 }
 
 @Suite("Generating keys")
 struct KeyGenerationTests {
-  @Test("A generated key on a curve is valid, and different each time", arguments: EllipticCurve.allCases)
+  @Test("A generated private key on a curve can be read, and the next one differs", arguments: EllipticCurve.allCases)
   func curves(_ curve: EllipticCurve) throws {
     let key = try KeyMaterial.generate(on: curve)
     let parsed = try KeyMaterial(parsing: key.externalRepresentation)
@@ -257,7 +305,7 @@ struct KeyGenerationTests {
     #expect(try KeyMaterial.generate(on: curve).publicKey != key.publicKey)
   }
 
-  @Test("The same seed gives the same key on a curve", arguments: EllipticCurve.allCases)
+  @Test("The same seed generates the same key on a curve", arguments: EllipticCurve.allCases)
   func seeded(_ curve: EllipticCurve) throws {
     let firstKey = try KeyMaterial.generate(on: curve, random: SeededRandomSource(seed: "k"))
     let secondKey = try KeyMaterial.generate(on: curve, random: SeededRandomSource(seed: "k"))
@@ -273,9 +321,10 @@ struct KeyGenerationTests {
   }
 
   @Test(
-    "A random source that never gives a number below the order causes an error, not an infinite loop",
+    "A random source that repeats an invalid private number causes an error, not an endless loop",
     arguments: [0, 0xFF] as [UInt8])
   func badSource(_ byte: UInt8) {
+    // A private number must not be zero, and must be below the order of the curve.
     for curve in EllipticCurve.allCases {
       let error = #expect(throws: CertificateError.self) {
         try KeyMaterial.generate(on: curve, random: ConstantSource(byte: byte))
@@ -284,16 +333,16 @@ struct KeyGenerationTests {
     }
   }
 
-  @Test("A generated RSA key has the requested size and matching parts")
+  @Test("A generated RSA key has the requested size and can be read")
   func rsa() throws {
     let key = try KeyMaterial.generateRSA(sizeInBits: 1024)
     #expect(key.sizeInBits == 1024 && key.role == .privateKey)
     #expect(try KeyMaterial(parsing: key.externalRepresentation).publicKey == key.publicKey)
   }
 
-  @Test("An RSA key of another size is not generated")
+  @Test("An RSA key is generated only with a multiple of 8 from 1,024 to 4,096 bits")
   func refusedSizes() {
-    for size in [0, -8, 1016, 1023, 4097, 4104, Int.max] {
+    for size in [0, -8, 1016, 1023, 1025, 2052, 4097, 4104, Int.max] {
       let error = #expect(throws: CertificateError.self) { try KeyMaterial.generateRSA(sizeInBits: size) }
       #expect(error?.code == .overLimit)
     }

@@ -4,16 +4,19 @@ package import KeychainCrypto
 import KeychainFormats
 import SystemPackage
 
-/// Writes files of a backup to a folder tree by domain and path.
+/// Writes the files of a backup to a folder, at `DOMAIN/PATH` for each file.
 ///
-/// Each file is written under a temporary name, gets the recorded time and permissions, and is renamed. The manifest
-/// lists it after it is synced. Links are not followed, and links that may lead out of the folder are not written. An
-/// interrupted run can be resumed: files with the correct size and SHA-256 digest are not written again. Unreadable
-/// files do not stop the extraction.
+/// A file is written under a temporary name, with the recorded time and permissions, and is then renamed. After the
+/// system has synced the file, the extraction's own manifest (`ExtractionFolder.manifestName`) lists it. An unreadable
+/// file is listed with its error and does not stop the extraction.
+///
+/// Existing links are never followed. A link of the backup is not written if its target may be outside the folder.
+///
+/// An interrupted extraction can be resumed. The next run keeps each file that still has the size and the SHA-256
+/// digest from an earlier run.
 package struct FileExtractor: Sendable {
   private let system: FileSystem
-  /// The number of concurrent workers. It does not depend on the number of processors, because workers wait for the
-  /// disk.
+  /// The number of threads that extract a directory. One thread extracts a container file, in the order of its entries.
   private let workerCount: Int
   private let startThread: SecureThread.Starter
 
@@ -26,58 +29,64 @@ package struct FileExtractor: Sendable {
     self.startThread = startThread
   }
 
+  /// The usual number of workers on any computer. Workers mostly wait for the disk, not for a processor.
   package static let standardWorkerCount = 4
 
-  /// The parameters of an extraction, which a resumed run must repeat.
+  /// The files to extract and the target folder. A run that resumes an extraction must have an equal request.
   package struct Request: Sendable {
     /// The selected files and their paths.
     package let plan: ExtractionPlan
-    /// The selection as text. Equal selections have equal texts.
-    package let choice: String
-    /// The path of the folder.
+    /// The filters that selected the files, as text. Equal filters have equal texts.
+    package let selection: String
+    /// The path of the target folder.
     package let path: String
 
-    package init(_ plan: ExtractionPlan, choice: String, into path: String) {
+    package init(_ plan: ExtractionPlan, selection: String, into path: String) {
       self.plan = plan
-      self.choice = choice
+      self.selection = selection
       self.path = path
     }
 
-    func header(of archive: BackupArchive) -> JSONValue {
-      ["format": .string(ExtractionFolder.format), "backup": .string(archive.digest), "chosen": .string(choice)]
+    /// Returns the first line of the extraction's manifest. Only a run with an equal line can resume the extraction.
+    func header(for archive: BackupArchive) -> JSONValue {
+      ["format": .string(ExtractionFolder.format), "backup": .string(archive.digest), "chosen": .string(selection)]
     }
   }
 
   /// Checks whether an extraction is possible, without writing anything.
   ///
-  /// - Throws: `.occupied` if the folder contains other files, `.noSpace` if there is not enough space for a new
-  ///   folder.
+  /// - Throws: `.occupied` if the folder contains other files; `.noSpace` if a new extraction needs more space than is
+  ///   free.
   package func check(_ request: Request, of archive: BackupArchive) throws(KeyhaulError) {
-    let state = try ExtractionFolder.state(at: request.path, header: request.header(of: archive), system: system)
+    let state = try ExtractionFolder.state(at: request.path, header: request.header(for: archive), system: system)
     if state != .resumable { try requireSpace(for: request.plan.byteCount, at: request.path) }
   }
 
-  /// Receives the number of completed bytes, and of all bytes. Returns `false` to stop.
+  /// A function that receives the progress in stored bytes. It returns `false` to stop the extraction.
   package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 
-  /// Extracts the files.
+  /// Extracts the files of a request.
   ///
   /// - Parameters:
-  ///   - keys: The class keys, or `nil` if the backup has no password.
+  ///   - request: The files and the folder.
+  ///   - archive: The backup.
   ///   - list: The backup's list of files, from which the plan was created.
-  ///   - progress: Receives the number of completed stored bytes on the caller's thread. If it returns `false`, the
-  ///     extraction ends with `.interrupted` and can be resumed.
+  ///   - keys: The class keys, or `nil` if the backup has no password.
+  ///   - progress: Called repeatedly on the caller's thread. If it returns `false`, the extraction ends with
+  ///     `.interrupted` and can be resumed.
   /// - Returns: The result, including the errors of single files.
-  /// - Throws: `.occupied` if the folder contains other files, `.noSpace`, `.unwritable`, `.interrupted`.
+  /// - Throws: `.occupied` if the folder contains other files; `.noSpace`, `.unwritable` or `.interrupted`; the error of
+  ///   a backup that cannot be read.
   package func extract(
     _ request: Request, from archive: BackupArchive, list: FileList, keys: ClassKeys?,
     progress: Progress
   ) throws(KeyhaulError) -> ExtractedFiles {
     try check(request, of: archive)
-    let header = request.header(of: archive)
+    let header = request.header(for: archive)
     let folder = try ExtractionFolder(at: request.path, header: header, system: system)
     defer { folder.release() }
-    let (priorExtraction, journal) = try writing(folder) { () throws(Errno) in
+    let (priorExtraction, journal) = try explainingErrors(in: folder) { () throws(Errno) in
+      // The results of earlier runs are read before the new journal replaces the old one.
       let priorExtraction = try PriorExtraction(in: folder, header: header)
       try makeDirectories(of: request.plan, in: folder)
       return (priorExtraction, try makeJournal(in: folder, header: header, count: request.plan.entries.count))
@@ -88,15 +97,17 @@ package struct FileExtractor: Sendable {
     run(job, progress)
     var result = try journal.finish()
     try ExtractedDirectories(job).finish()
-    try writing(folder) { () throws(Errno) in try folder.finish() }
+    try explainingErrors(in: folder) { () throws(Errno) in try folder.finish() }
     result.directoryCount = request.plan.directoryCount
     result.manifestPath =
       (request.path.hasSuffix("/") ? request.path : request.path + "/") + ExtractionFolder.manifestName
     return result
   }
 
-  /// Runs the workers on other threads, and syncs the files on the caller's thread. If the system refuses every thread,
-  /// the caller's thread does both.
+  /// Extracts the files on other threads, while the caller's thread syncs finished files and reports the progress.
+  ///
+  /// If the system refuses to start any thread, the caller's thread does all of this. The journal records the result,
+  /// and the error that stopped the extraction.
   private func run(_ job: ExtractionJob, _ progress: Progress) {
     let journal = job.journal
     let total = job.plan.byteCount
@@ -108,19 +119,20 @@ package struct FileExtractor: Sendable {
     let isDone = { @Sendable in runningWorkers.wait(timeout: .now()) == .success }
     let isContainer = job.archive.isContainer
     let workers = 0..<(isContainer ? 1 : workerCount)
-    // All workers are counted before the first one starts, so that none appears to be the last.
+    // All workers enter the group before the first one starts. Otherwise, a fast worker could leave the group empty.
     for _ in workers { runningWorkers.enter() }
-    var runningCount = 0
+    var startedCount = 0
     for number in workers {
       let work = { @Sendable in ExtractionWorker(job, number).run(inStoredOrder: isContainer) }
-      let ended = { @Sendable in
+      let workerDidEnd = { @Sendable in
         runningWorkers.leave()
+        // The caller's thread may be waiting for a full batch, but no worker is left to fill it.
         if isDone() { journal.wake() }
       }
-      if startThread(work, ended) { runningCount += 1 } else { runningWorkers.leave() }
+      if startThread(work, workerDidEnd) { startedCount += 1 } else { runningWorkers.leave() }
     }
-    if runningCount == 0 {
-      // The only worker reports the progress and syncs full batches between its files.
+    if startedCount == 0 {
+      // No other thread exists, so this thread reports the progress and syncs full batches while it extracts.
       withoutActuallyEscaping(report) { report in
         ExtractionWorker(job, 0) {
           report()
@@ -131,14 +143,16 @@ package struct FileExtractor: Sendable {
     journal.flush(until: isDone, reporting: report)
   }
 
+  /// Creates the directories of the plan that do not exist yet.
   private func makeDirectories(of plan: ExtractionPlan, in folder: ExtractionFolder) throws(Errno) {
-    // A directory follows its parent.
+    // The first directory is the folder itself. The plan has each other directory after its parent.
     for directory in plan.directories.dropFirst() {
       let parent = try folder.openDirectory(ExtractionPaths.names(of: directory.parent, in: plan.directories))
       _ = try system.openOrMakeDirectory(directory.name, in: parent.descriptor)
     }
   }
 
+  /// Creates an empty journal, which replaces that of an interrupted run.
   private func makeJournal(
     in folder: ExtractionFolder, header: JSONValue, count: Int
   ) throws(Errno) -> ExtractionJournal {
@@ -147,6 +161,7 @@ package struct FileExtractor: Sendable {
     return try ExtractionJournal(file, in: folder, header: header, count: count)
   }
 
+  /// Checks that the file system of a path, which need not exist, has enough free space.
   private func requireSpace(for byteCount: Int64, at path: String) throws(KeyhaulError) {
     let existingPath = nearestExistingAncestor(of: path)
     let free: Int64
@@ -172,21 +187,25 @@ package struct FileExtractor: Sendable {
     return path
   }
 
-  private func writing<Value>(
-    _ folder: ExtractionFolder, _ body: () throws(Errno) -> Value
+  /// Runs system calls, and adds the folder's path to their error.
+  private func explainingErrors<Value>(
+    in folder: ExtractionFolder, _ body: () throws(Errno) -> Value
   ) throws(KeyhaulError) -> Value {
     do throws(Errno) { return try body() } catch { throw folder.explain(error) }
   }
 }
 
-/// The shared state of an extraction's workers.
+/// The inputs and outputs of an extraction, which its workers share.
 struct ExtractionJob: Sendable {
   let archive: BackupArchive
   let reader: PayloadReader
   let list: FileList
+  /// The class keys, or `nil` if the backup has no password.
   let keys: ClassKeys?
   let plan: ExtractionPlan
   let folder: ExtractionFolder
+  /// The files that earlier runs have written.
   let priorExtraction: PriorExtraction
+  /// The distributor of the plan's entries to the workers, which also collects their results.
   let journal: ExtractionJournal
 }

@@ -54,7 +54,7 @@ struct FolderExport {
       in: loaded.archive)
     let plan = try plan(for: loaded, fileList, selecting: selection)
     loaded.warn(aboutRowsWithoutIdentifier: plan.rowWithoutIdentifierCount, in: session)
-    let request = FileExtractor.Request(plan, choice: selection.text, into: folder)
+    let request = FileExtractor.Request(plan, selection: selection.text, into: folder)
     let report = FolderExportReport(plan, from: loaded.name, to: folder)
     guard !command.dryRun.isOn else {
       try explainingErrors(of: loaded) { () throws(KeyhaulError) in

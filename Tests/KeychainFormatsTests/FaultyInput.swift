@@ -3,11 +3,14 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-/// Bytes with one fault, and the expected error.
-struct Fault: CustomTestStringConvertible, Sendable {
+/// A test case of a reader: bytes with one fault, and the error with which the reader must reject them.
+struct FaultyInput: CustomTestStringConvertible, Sendable {
+  /// The description of the fault.
   let name: String
   let bytes: [UInt8]
+  /// The expected code of the error.
   let code: FormatError.Code
+  /// The expected offset of the error in the bytes, or `nil` if the error must not have an offset.
   let offset: Int?
 
   init(_ name: String, _ bytes: [UInt8], _ code: FormatError.Code, at offset: Int?) {
@@ -23,7 +26,11 @@ struct Fault: CustomTestStringConvertible, Sendable {
 
   var testDescription: String { name }
 
-  /// Runs a reader on the bytes and compares its error with the expected one.
+  /// Checks that a reader rejects the bytes with the expected error.
+  ///
+  /// - Parameters:
+  ///   - format: The expected format of the error.
+  ///   - read: The reader.
   func check<Value>(_ format: FormatError.Format, _ read: ([UInt8]) throws(FormatError) -> Value) {
     do throws(FormatError) {
       _ = try read(bytes)
@@ -36,9 +43,10 @@ struct Fault: CustomTestStringConvertible, Sendable {
   }
 }
 
-/// Runs a reader on every prefix of some bytes and on every variant with one flipped bit. The test succeeds if nothing
-/// crashes.
-func readEveryDamage(of bytes: [UInt8], _ read: ([UInt8]) -> Void) {
+/// Calls a reader with damaged variants of some bytes: every shorter prefix, and every copy with one flipped bit.
+///
+/// The reader may accept or reject a variant, but a crash ends the test process.
+func readDamagedVariants(of bytes: [UInt8], _ read: ([UInt8]) -> Void) {
   for count in bytes.indices { read(Array(bytes[..<count])) }
   for index in bytes.indices {
     for bit in 0..<8 {
