@@ -146,17 +146,11 @@ extension BackupRewriter {
   private static func digest(of file: BackupFiles.File, _ copyProgress: CopyProgress) throws(KeyhaulError)
     -> [UInt8]
   {
-    let digest = try translatingErrors(file) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    let digest = try translatingErrors(in: file.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
     try file.forEachPortion { (portion) throws(KeyhaulError) in
-      try translatingErrors(file) { () throws(DataProtectionError) in try digest.update(portion) }
+      try translatingErrors(in: file.path) { () throws(DataProtectionError) in try digest.update(portion) }
       try copyProgress.add(portion.count)
     }
-    return try translatingErrors(file) { () throws(DataProtectionError) in try digest.finish() }
-  }
-
-  private static func translatingErrors<Value>(
-    _ file: BackupFiles.File, _ body: () throws(DataProtectionError) -> Value
-  ) throws(KeyhaulError) -> Value {
-    try translatingErrors(in: file.path, body)
+    return try translatingErrors(in: file.path) { () throws(DataProtectionError) in try digest.finish() }
   }
 }

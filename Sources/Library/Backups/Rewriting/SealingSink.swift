@@ -43,14 +43,16 @@ final class SealingSink: StoredFileSink {
   func write(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError) {
     if current != nil {
       current?.byteCount += Int64(bytes.count)
-      try translatingErrors { () throws(DataProtectionError) in try digest.update(bytes) }
+      try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in try digest.update(bytes) }
     }
     try sink.write(bytes)
   }
 
   func end() throws(KeyhaulError) {
     if let (path, byteCount) = current {
-      let sha256 = try translatingErrors { () throws(DataProtectionError) in try digest.finish() }
+      let sha256 = try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in
+        try digest.finish()
+      }
       // An empty journal is the same as a missing one.
       if byteCount > 0 || !MetadataFile.journals.contains(where: { $0.path == path }) {
         entries.append(.init(path: path, byteCount: byteCount, sha256: sha256))
@@ -58,9 +60,5 @@ final class SealingSink: StoredFileSink {
       current = nil
     }
     try sink.end()
-  }
-
-  private func translatingErrors<Value>(_ body: () throws(DataProtectionError) -> Value) throws(KeyhaulError) -> Value {
-    try translatingErrors(in: MetadataFile.seal.path, body)
   }
 }
