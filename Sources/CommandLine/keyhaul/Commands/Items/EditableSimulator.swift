@@ -17,7 +17,7 @@ struct EditableSimulator: RewrittenKeychain {
     simulator = try ResolvedSimulator(database)
     items = SearchableItems(database)
     deletedKeys = Set(
-      database.dump.items.compactMap(\.item).filter(\.isTombstone).compactMap { try? PrimaryKey(of: $0) })
+      database.contents.items.compactMap(\.item).filter(\.isTombstone).compactMap { try? PrimaryKey(of: $0) })
   }
 
   func portability(of item: KeychainItem) -> String { "unencrypted, as a Simulator stores it" }
