@@ -26,7 +26,7 @@ struct ThreatsPageTests {
       for link in links {
         let file = Repository.root.appending(path: "docs/\(link.2)").standardized
         let text = try #require(try? String(contentsOf: file, encoding: .utf8), "\(link.2) is missing")
-        let names = text.matches(of: /\bstruct (\w+)/).map { String($0.1) }
+        let names = text.matches(of: /\b(?:struct|class) (\w+)/).map { String($0.1) }
         #expect(names.contains(String(link.1)) && text.contains("@Test"), "\(link.1) is not a suite in \(link.2)")
       }
     }
