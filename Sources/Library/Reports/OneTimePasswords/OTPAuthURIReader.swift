@@ -5,7 +5,7 @@ struct OTPAuthURIReader: ~Copyable {
   private static let scheme = Array("otpauth://".utf8)
 
   private(set) var parameters = OneTimePassword.Parameters()
-  /// The part of the address that was read.
+  /// The address as it is returned, including the secret.
   private var text = SensitiveBuffer()
   private var hasRawSecret = false
 

@@ -215,8 +215,11 @@ def _run_command(verb: Command, states: Sequence[_BackupState], settings: Settin
     A backup that ended a call for many, or that cannot be in a list, gets its own call. The others are in the next call
     for many. If a call has no result at all, every backup gets its own call.
     """
-    listable = [state for state in states if _commands.is_listable(state.job.path)]
-    single = [state for state in states if not _commands.is_listable(state.job.path)]
+    listable: list[_BackupState] = []
+    single: list[_BackupState] = []
+    for state in states:
+        # Each path is tested only once: a second test could give the other answer, so that the backup is in both lists or none.
+        (listable if _commands.is_listable(state.job.path) else single).append(state)
     while len(listable) > 1:
         result_count = _run_for_many(verb, listable, settings)
         next_start = result_count + 1 if result_count else len(listable)
