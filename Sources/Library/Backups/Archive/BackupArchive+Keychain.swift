@@ -127,12 +127,12 @@ extension BackupArchive {
   }
 
   /// Returns whether a recorded digest is that of the stored bytes or, as in some lists of encrypted backups, of the
-  /// plaintext.
+  /// plaintext. An empty digest in a list of an unencrypted backup counts as none.
   private func isDigest(
     _ digest: [UInt8], of plaintext: [UInt8], storedAs stored: SpooledData
   ) throws(KeyhaulError) -> Bool {
     if try stored.sha1() == digest { return true }
-    guard areFilesEncrypted else { return false }
+    guard areFilesEncrypted else { return digest.isEmpty }
     return try translatingErrors(in: "the keychain file") { () throws(DataProtectionError) in
       try Digest.sha1(plaintext) == digest
     }

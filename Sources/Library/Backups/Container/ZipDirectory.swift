@@ -208,7 +208,8 @@ struct ZipDirectory {
 
   /// Compares the two headers of an entry.
   private static func check(_ local: Header, against entry: Header, number: Int64) throws(KeyhaulError) {
-    let name = quoted(EntryName(bytes: entry.name))
+    // Only errors need the name: quoting is slow for long names that are not UTF-8.
+    var name: String { quoted(EntryName(bytes: entry.name)) }
     guard local.name == entry.name else {
       throw KeyhaulError(
         .hostile,

@@ -59,7 +59,7 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Returns the error for a folder. The functions below throw `directoryNotEmpty`, `fileExists` and `wouldBlock` for
+  /// Returns the error for a folder. The functions of this type throw `directoryNotEmpty`, `fileExists` and `wouldBlock` for
   /// folders that cannot be used.
   private static func failure(_ error: Errno, _ path: String) -> KeyhaulError {
     switch error {

@@ -228,7 +228,7 @@ package struct ItemEditError: ExplainedError {
     case neverInBackup(Reason)
     /// The key of the item's class unwraps only with the source device's hardware key, which was not given.
     case classKeyMissing(KeyClass)
-    /// The keybag has no key of the item's class, or a damaged one.
+    /// The keybag has no key of the item's class, or a damaged or locked one.
     case classKeyUnusable(KeyClass)
     /// The key of the item's class depends on a device key that no item proves.
     case hardwareUnproven(KeyClass)

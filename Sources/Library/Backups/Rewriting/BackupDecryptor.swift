@@ -48,8 +48,9 @@ final class BackupDecryptor {
       else {
         return
       }
+      let hasher = seal == nil ? nil : try PayloadHasher()
       do throws(KeyhaulError) {
-        try read(payload, as: file, comparedWith: seal)
+        try read(payload, as: file, hashedBy: hasher, comparedWith: seal)
       } catch {
         guard error.code != .interrupted, !error.isResourceShortage else { throw error }
         faults.append(.init(fileIdentifier: payload.fileIdentifier, error: error))
@@ -73,9 +74,8 @@ final class BackupDecryptor {
 
   /// Reads a payload, and compares it with the digest of the list and with the seal.
   private func read(
-    _ payload: StoredPayload, as file: ListedFile, comparedWith seal: SealVerifier?
+    _ payload: StoredPayload, as file: ListedFile, hashedBy hasher: PayloadHasher?, comparedWith seal: SealVerifier?
   ) throws(KeyhaulError) {
-    let hasher = seal == nil ? nil : try PayloadHasher()
     let (readableFile, matchesList) = try read(payload.observed(by: hasher), file)
     readableFiles[payload.fileIdentifier] = readableFile
     let path = archive.layout.storedPath(of: payload.fileIdentifier)
