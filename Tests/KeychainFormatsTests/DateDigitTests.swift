@@ -52,6 +52,16 @@ struct DateDigitTests {
     }
   }
 
+  @Test(
+    "A date outside the years 0 to 9999 cannot be encoded",
+    arguments: [-0x1p63, 0x1p63, -0x1p62, -4e11, 4e11, -1e300, 1e300, -Double.infinity, .infinity, .nan])
+  func unencodable(seconds: Double) {
+    let date = KeychainDate(secondsSinceReferenceDate: seconds)
+    #expect(DERDate.format(date) == nil)
+    #expect(throws: FormatError.self) { try DERPropertyList.encode(.dictionary(["cdat": .date(date)])) }
+    #expect(throws: FormatError.self) { try XMLPlist.encode(.date(date)) }
+  }
+
   @Test("Dates that no calendar can represent stay unchanged")
   func far() {
     #expect(KeychainDate(microsecondsSince1970: .min).secondsSinceReferenceDate == Double(Int64.min) / 1_000_000)

@@ -5,7 +5,7 @@ import KeychainFormats
 ///
 /// Wrapping needs no secret, so a locked device can store new items.
 ///
-/// The wrapping key is one block of the concatenation KDF of NIST SP 800-56A: the SHA-256 of the counter 1, the sharedSecret
+/// The wrapping key is one block of the concatenation KDF of NIST SP 800-56A: the SHA-256 of the counter 1, the shared
 /// secret, the ephemeral public key and the class's public key.
 /// Source: iphone-dataprotection, `crypto/curve25519.py`; Apple Platform Security, "Data Protection classes".
 enum Curve25519Wrap {

@@ -52,16 +52,6 @@ package struct AttributeMap<Value: AttributeMapValue> {
     }
   }
 
-  /// Adds a value if the code has none yet.
-  ///
-  /// - Returns: Whether the value was added.
-  @discardableResult
-  mutating func insert(_ value: Value, forKey code: AttributeCode) -> Bool {
-    guard index(of: code) == nil else { return false }
-    append(value, forKey: code)
-    return true
-  }
-
   /// Reserves space for a number of values.
   package mutating func reserveCapacity(_ count: Int) {
     change { codes, values in

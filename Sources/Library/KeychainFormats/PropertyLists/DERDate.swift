@@ -93,13 +93,13 @@ package enum DERDate {
 
   /// A limit of about 12,700 years in seconds, below which the calculation of a date cannot overflow. Dates beyond it
   /// have no text.
-  private static let maximumSecondCount: Int64 = 400_000_000_000
+  private static let maximumSecondCount: UInt64 = 400_000_000_000
 
   /// Returns the text of a number of seconds, with the fewest decimal places that represent the number exactly, or
   /// `nil` outside the years 0 to 9999.
   static func encode(_ seconds: Double) -> [UInt8]? {
     let wholeSeconds = seconds.rounded(.down)
-    guard let whole = Int64(exactly: wholeSeconds), abs(whole) < maximumSecondCount else { return nil }
+    guard let whole = Int64(exactly: wholeSeconds), whole.magnitude < maximumSecondCount else { return nil }
     let (days, secondOfDay) = whole.quotientAndRemainder(flooredBy: 86_400)
     let date = CivilDate(daysSinceReference: days)
     guard (0...9999).contains(date.year) else { return nil }
