@@ -105,7 +105,9 @@ package struct BackupConversation {
 
   /// Changes the password of a manifest in the client's folder, if there is one.
   ///
-  /// If this fails, the existing backup keeps its password, but the device's password for backups is changed anyway.
+  /// If the manifest cannot be changed or uploaded, the existing backup keeps its password, but the device's password for
+  /// backups is changed anyway. If it cannot be downloaded, or the connection fails, the request ends and the device's
+  /// password stays.
   private func changePassword(
     ofManifest path: String, _ request: BackupRequest, _ content: DeviceContent
   ) throws(BackupServiceError) {

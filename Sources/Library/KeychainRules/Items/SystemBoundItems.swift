@@ -1,7 +1,8 @@
 import Basics
 package import KeychainFormats
 
-/// The items that belong to the system of one device. A backup never contains them, and a restore keeps them.
+/// The items that belong to the system of one device. Devices never back them up, and a restore keeps
+/// those of the target.
 ///
 /// Source: Apple `SecItemDb.c` (`SecItemIsSystemBound`).
 package enum SystemBoundItems {

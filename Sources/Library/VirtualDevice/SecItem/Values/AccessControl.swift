@@ -125,7 +125,7 @@ package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
     try self.init(protection: protection, flags: flags)
   }
 
-  /// Whether there are constraints, even if they require no authentication. No backup contains an item with
+  /// Whether there are constraints, even if they require no authentication. Devices never back up an item with
   /// constraints.
   package var isConstrained: Bool { operations != nil }
 
