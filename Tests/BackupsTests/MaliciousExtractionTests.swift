@@ -184,6 +184,8 @@ struct MaliciousExtractionTests {
       let name = try SafeName.name(of: String(repeating: character, count: 256))
       #expect(name.utf8.count == byteCount && name.dropLast(8).hasSuffix(character + "~"), "\(name)")
     }
+    // 128 characters, but 256 bytes.
+    #expect(try SafeName.name(of: String(repeating: "\u{E9}", count: 128)).utf8.count == 255)
   }
 
   @Test("A link is written only if its target is in the folder, whatever the target is")

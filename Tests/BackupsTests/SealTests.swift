@@ -294,6 +294,22 @@ struct SealTests {
     #expect(try rewritten.sealViolation(with: keys) == nil)
   }
 
+  @Test("After the password is changed and the keychain is replaced, the seal matches", arguments: destinations)
+  func sealAfterBothChanges(destination: String) throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path(destination)
+    try SampleBackup().write(to: BackupDestination(path: path))
+    try changePassword(of: path)
+    let archive = try openBackup(path)
+    let keys = try archive.keybag.keys("battery staple")
+    let file = try archive.keychainFile(with: keys).bytes
+    _ = try BackupRewriter(system: unsynced).replaceKeychain(
+      of: archive, at: path, with: file, keys: archive.keybag.keys("battery staple"))
+    let rewritten = try openBackup(path)
+    #expect(rewritten.seal?.violations == [] && rewritten.seal?.fileCount == 5)
+    #expect(try rewritten.sealViolation(with: keys) == nil)
+  }
+
   @Test("A decrypted copy has a seal without a key", arguments: destinations)
   func sealOfDecryptedCopy(destination: String) throws {
     let directory = try TemporaryDirectory()

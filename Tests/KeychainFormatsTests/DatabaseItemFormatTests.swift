@@ -180,7 +180,7 @@ struct DatabaseItemArchiveTests {
   func lengths() throws {
     let shortTag = try error { _, objects in objects[ObjectIndex.tag] = .data([1, 2]) }
     #expect(shortTag?.reason == "the tag has 2 bytes, not 16")
-    for count in [0, ArchivedBox.maximumNonceByteCount + 1] {
+    for count in [0, 129] {
       let nonce = PropertyValue.data([UInt8](repeating: 0, count: count))
       #expect(try error { _, objects in objects[ObjectIndex.nonce] = nonce }?.code == .malformed)
     }

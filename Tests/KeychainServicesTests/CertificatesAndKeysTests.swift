@@ -230,7 +230,7 @@ struct CertificatesAndKeysTests {
     if let storedNumber {
       #expect(storedType as? Int == storedNumber)
     } else {
-      #expect(storedType as? String == type)
+      #expect(storedType as? String == type && type == "2147483649")
     }
 
     let referenceQuery = query.merging([kSecReturnRef: true]) { $1 }

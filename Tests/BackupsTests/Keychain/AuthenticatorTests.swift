@@ -127,8 +127,9 @@ struct AuthenticatorTests {
     }
   }
 
-  @Test("A database with too many rows is refused")
+  @Test("A database with more than 10,000 rows is refused")
   func rowLimit() throws {
+    #expect(ProtonAuthenticatorStore.maximumRowCount == 10_000)
     let bytes = try ExternalDatabase.bytes(
       """
       CREATE TABLE ZENCRYPTEDENTRYENTITY (ZKEYID VARCHAR, ZENCRYPTEDDATA BLOB);

@@ -21,6 +21,7 @@ struct VerifyAndDiffTests {
     for check in document["checks"] as? [[String: Any]] ?? [] {
       // Each check must have a detail. Without one, its result is missing, and the test fails.
       guard let id = check["id"] as? String, check["detail"] is String else { continue }
+      #expect(results[id] == nil, "two results of \(id)")
       results[id] = check["ok"] as? Bool
     }
     return results

@@ -13,6 +13,7 @@ struct CaseReportTests {
   @Test("An examination for a case report changes no file, and the report says so")
   func unchanged() throws {
     let tree = try BackupTree()
+    try tree.sandbox.succeed("seal shelf/one --password-file .bp -q")
     // The size, times, permissions and inode number of each file.
     let listing = "find shelf -printf '%p %s %T@ %C@ %m %i\\n' | sort"
     let before = try tree.sandbox.devices.run(listing).output
