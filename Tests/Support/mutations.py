@@ -168,7 +168,7 @@ add(
 )
 add(
     VARIANT,
-    "Library/KeychainRules/Importing/RestoreRemoval.swift",
+    "Library/KeychainRules/Importing/RestoreExclusions.swift",
     "«columns[.sharingGroup] == .text([])»",
     "true",
     "restore: items of a shared group are removed from the device too",

@@ -159,8 +159,7 @@ struct ClientBackup {
 
   /// Returns the parts of a file's path, to write below the client's folder.
   ///
-  /// - Returns: The parts; `nil` if the path could lead out of the folder, or if the identifier is not that of the
-  ///   path.
+  /// - Returns: The parts; `nil` if the path could lead out of the folder, or if the file's identifier does not match it.
   private static func safePath(of file: ListedFile) -> [String]? {
     guard let domain = file.domain, let path = file.relativePath, file.undecodedDomain == nil,
       file.undecodedPath == nil, (try? file.hasMatchingIdentifier()) == true

@@ -150,7 +150,7 @@ extension DeviceLink {
       case .localError:
         // The data is the text of the error.
         guard dataByteCount < Self.maximumNameByteCount else {
-          throw Self.protocolError("an error text of \(dataByteCount + 1) bytes")
+          throw Self.protocolError("an error text of \(dataByteCount) bytes")
         }
         if dataByteCount > 0 { _ = try read(dataByteCount) }
         return false

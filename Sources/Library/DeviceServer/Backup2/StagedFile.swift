@@ -13,7 +13,7 @@ struct StagedFile {
   func forEachChunk(
     ofAtMost chunkByteCount: Int, _ body: ([UInt8]) throws(BackupServiceError) -> Void
   ) throws(BackupServiceError) {
-    let file = try Self.translatingErrno { () throws(Errno) in try FileSystem.real.openOwnFile(path) }
+    let file = try converting(Self.readError) { () throws(Errno) in try FileSystem.real.openOwnFile(path) }
     var offset: Int64 = 0
     while offset < byteCount {
       let remaining = byteCount - offset
@@ -38,12 +38,6 @@ struct StagedFile {
     }
     if let failure { throw readError(failure) }
     return bytes
-  }
-
-  private static func translatingErrno<Value: ~Copyable>(
-    _ body: () throws(Errno) -> Value
-  ) throws(BackupServiceError) -> Value {
-    do throws(Errno) { return try body() } catch { throw readError(error) }
   }
 
   private static func readError(_ errno: Errno) -> BackupServiceError {

@@ -13,7 +13,7 @@ package enum PersistentReference: Sendable, Hashable {
 
   private static let tokenPrefix = Array("tkpr".utf8)
   /// The length of a class, such as `genp`, and of the prefix for tokens.
-  private static let classByteCount = 4
+  package static let classByteCount = 4
   /// The length of the identifier in a row's `persistref`.
   package static let uuidByteCount = 16
 

@@ -163,7 +163,9 @@ extension IncomingItem.Keyed {
   /// neither has the right format.
   private static func persistentReference(beside reference: [UInt8]?, inside item: KeychainItem) -> [UInt8]? {
     if let reference, case .uuid(item.kind, let bytes)? = try? PersistentReference(parsing: reference) { return bytes }
-    guard let ownReference = item[.persistentReference]?.dataValue, ownReference.count == 16 else { return nil }
+    guard let ownReference = item[.persistentReference]?.dataValue,
+      ownReference.count == PersistentReference.uuidByteCount
+    else { return nil }
     return ownReference
   }
 }

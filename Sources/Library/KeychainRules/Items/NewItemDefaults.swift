@@ -38,7 +38,7 @@ package enum NewItemDefaults {
     item[.tombstone] = .integer(item.isTombstone ? 1 : 0)
     item[.multiUser] = .data([])
     item[.uuid] = .string(try randomUUIDText(random))
-    item[.persistentReference] = .data(try randomBytes(random, count: 16))
+    item[.persistentReference] = .data(try randomBytes(random, count: PersistentReference.uuidByteCount))
     return item
   }
 
@@ -69,7 +69,9 @@ package enum NewItemDefaults {
   ) throws(KeychainRuleError) -> KeychainItem {
     var item = item
     if item[.uuid]?.stringValue == nil { item[.uuid] = .string(try randomUUIDText(random)) }
-    if item[.persistentReference] == nil { item[.persistentReference] = .data(try randomBytes(random, count: 16)) }
+    if item[.persistentReference] == nil {
+      item[.persistentReference] = .data(try randomBytes(random, count: PersistentReference.uuidByteCount))
+    }
     return item
   }
 

@@ -1,8 +1,7 @@
 import Basics
 package import KeychainFormats
 
-/// The items that belong to the system of one device. Devices never back them up, and a restore keeps
-/// those of the target.
+/// The items that belong to the system of one device. Devices never back them up, and a restore keeps the target's own.
 ///
 /// Source: Apple `SecItemDb.c` (`SecItemIsSystemBound`).
 package enum SystemBoundItems {

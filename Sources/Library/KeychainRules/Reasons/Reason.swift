@@ -32,11 +32,11 @@ public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
 }
 
 extension Reason {
-  /// The kind of obstacle.
+  /// A group of reasons with the same kind of cause.
   package enum Cause: Sendable {
     /// The item's protection class, or the backup's missing password.
     case protection
-    /// A rule that excludes the item from every backup, whatever its protection class is.
+    /// A rule that excludes the item from every backup, regardless of its protection class.
     case exclusion
     /// The deletion of the item.
     case deletion
@@ -44,7 +44,7 @@ extension Reason {
     case damage
   }
 
-  /// The kind of obstacle.
+  /// The group that the reason belongs to.
   package var cause: Cause {
     switch self {
     case .deviceBound, .backupNotEncrypted, .passcodeOnly: .protection

@@ -115,8 +115,7 @@ private struct KeyScanner {
   }
 
   private mutating func skipSpace() {
-    let whitespace = Array(" \t\n\r".utf8)
-    while offset < bytes.count, whitespace.contains(bytes[offset]) { offset += 1 }
+    while offset < bytes.count, " \t\n\r".utf8.contains(bytes[offset]) { offset += 1 }
   }
 
   private func fault(_ reason: String, at offset: Int) -> KeyhaulError {

@@ -148,7 +148,7 @@ package struct KeychainDatabase: Sendable {
 
 extension KeychainDatabase {
   /// Reads the rows of all item tables, within the limits on their number and size.
-  struct RowReader {
+  private struct RowReader {
     private let database: KeychainConnection
     private let limit: Int
     private let maximumByteCount: Int
@@ -213,13 +213,13 @@ extension ColumnValue {
 
 extension KeychainDatabase {
   /// An open database, its complete content, and the use of its journal files.
-  typealias OpenedDatabase = (
+  private typealias OpenedDatabase = (
     connection: KeychainConnection, image: DatabaseImage, status: DatabaseDetails.JournalStatus
   )
 
   /// Opens the database with the committed changes of its log, or without the unfinished change of its journal. A
   /// database has one of the two: beside a log with content, the journal is ignored.
-  static func opened(
+  private static func opened(
     _ image: DatabaseImage, log logBytes: [UInt8], journal journalBytes: [UInt8]
   ) throws(KeyhaulError) -> OpenedDatabase {
     guard logBytes.isEmpty else { return try opened(image, log: logBytes) }
@@ -279,7 +279,7 @@ extension KeychainDatabase {
   }
 
   /// Returns whether the database has an item table.
-  static func containsItemTable(_ database: KeychainConnection) throws(KeyhaulError) -> Bool {
+  private static func containsItemTable(_ database: KeychainConnection) throws(KeyhaulError) -> Bool {
     for kind in ItemKind.allCases where try database.columns(of: kind.rawValue) != nil { return true }
     return false
   }

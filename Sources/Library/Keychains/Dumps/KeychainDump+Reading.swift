@@ -59,9 +59,8 @@ extension KeychainDump {
   }
 
   private static func isJSON(_ bytes: [UInt8]) -> Bool {
-    let whitespace = Array(" \t\n\r".utf8)
     let start = bytes.prefix(signatureByteCount).dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes))
-      .drop { whitespace.contains($0) }
+      .drop { " \t\n\r".utf8.contains($0) }
     return start.first == UInt8(ascii: "[") || start.first == UInt8(ascii: "{")
   }
 

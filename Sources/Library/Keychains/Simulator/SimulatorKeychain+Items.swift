@@ -3,7 +3,7 @@ import KeychainCrypto
 package import KeychainFormats
 import KeychainRules
 
-/// The values to write to columns of a row.
+/// A column of a row and the value to write to it.
 private typealias ColumnAssignment = (code: AttributeCode, value: ColumnValue)
 
 extension SimulatorKeychain {

@@ -72,10 +72,7 @@ package struct PlanFile: Sendable {
     }
     guard format == PlanDocument.formatName else { throw .otherPlanFormat(format) }
     let checksum = value["checksum"]?.stringValue
-    let matchesChecksum =
-      try checksum.map { (checksum) throws(KeyhaulError) in
-        try Self.isChecksum(checksum, of: bytes)
-      } ?? false
+    let matchesChecksum = try Self.isChecksum(checksum, of: bytes)
     do throws(JSONCursor.Fault) {
       let fields = (value.fields ?? []).filter { $0.0 != "checksum" || checksum == nil }
       let node = JSONCursor(.object(fields), path: "")
@@ -106,8 +103,8 @@ package struct PlanFile: Sendable {
   static let wrongChecksum = "it was edited after it was saved, or an earlier version of Keyhaul saved it"
 
   /// Returns whether the file ends with a checksum, and the checksum matches the other bytes.
-  private static func isChecksum(_ checksum: String, of bytes: [UInt8]) throws(KeyhaulError) -> Bool {
-    guard let digits = storedDigits(in: bytes),
+  private static func isChecksum(_ checksum: String?, of bytes: [UInt8]) throws(KeyhaulError) -> Bool {
+    guard let checksum, let digits = storedDigits(in: bytes),
       checksum.utf8.elementsEqual(Array("sha256:".utf8) + bytes[digits])
     else { return false }
     let computedDigits = try translatingErrors { () throws(DataProtectionError) in

@@ -135,7 +135,7 @@ public enum Restorer {
     }
   }
 
-  /// Returns all rows of a device's keychain, those of every user.
+  /// Returns all rows of a device's keychain, for every user.
   static func targetRows(of session: DeviceSession) throws(KeyhaulError) -> [TargetRow] {
     let store = try session.keychain
     var rows: [TargetRow] = []

@@ -9,7 +9,7 @@ extension DeviceSession {
   ///   - unlocked: The new keybag and its keys.
   ///   - keychain: The effect on the keychain database.
   ///   - edit: Further changes of the record.
-  /// - Returns: The number of items that were deleted individually.
+  /// - Returns: The number of items that `.dropPasscodeItems` deleted; 0 for another effect.
   @discardableResult
   func install(
     _ unlocked: UnlockedSystemKeybag, keychain: DeviceChange.KeychainAction,

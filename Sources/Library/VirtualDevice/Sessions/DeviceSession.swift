@@ -241,7 +241,7 @@ public final class DeviceSession {
   /// Applies a change of several files. If it fails, the session ends, and the device has its old or its new state, as
   /// the error's stage states. The next process that opens the device completes an interrupted change.
   ///
-  /// - Returns: The number of items that the change deleted individually.
+  /// - Returns: The number of items that the action `.dropPasscodeItems` deleted; 0 if the change does not contain it.
   @discardableResult
   func apply(_ change: DeviceChange) throws(KeyhaulError) -> Int {
     try requireWriting()

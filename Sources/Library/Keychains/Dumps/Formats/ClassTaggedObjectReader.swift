@@ -11,6 +11,8 @@ struct ClassTaggedObjectReader {
   let kinds: [String: ItemKind]
   /// The class names of identities, which are skipped.
   let identityClassNames: Set<String>
+  /// The attribute for each name of a member.
+  let codes: [String: AttributeCode]
 
   /// Returns whether a value is an array that contains an object with a class name.
   func recognizes(_ root: JSONValue) -> Bool {
@@ -48,6 +50,32 @@ struct ClassTaggedObjectReader {
       }
     }
     return collector.dump()
+  }
+
+  /// Returns the attributes of an item, and the codes of attributes with unusable values.
+  ///
+  /// - Parameters:
+  ///   - members: The members of the item's object.
+  ///   - kind: The kind of the item.
+  ///   - textValue: Returns the value for a text that is not empty, or `nil` if it cannot be used.
+  func attributes(
+    in members: [(String, JSONValue)], of kind: ItemKind, textValue: (String, AttributeCode) -> PropertyValue?
+  ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
+    var attributes = PropertyDictionary()
+    var unusable: [AttributeCode] = []
+    for (name, member) in members {
+      guard let code = codes[name], AttributeTable.definition(of: code, in: kind) != nil else { continue }
+      let value: PropertyValue?
+      switch member {
+      case .string(""), .null: continue
+      case .string(let text): value = textValue(text, code)
+      case .integer(let number): value = .integer(number)
+      case .boolean(let flag): value = .boolean(flag)
+      case .number, .sensitive, .array, .elements, .object: value = nil
+      }
+      if let value { attributes[code.rawValue] = value } else { unusable.append(code) }
+    }
+    return (attributes, unusable)
   }
 }
 

@@ -23,7 +23,7 @@ enum GrapefruitReader {
       "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
       "kSecClassCertificate": .certificate, "kSecClassKey": .key,
     ],
-    identityClassNames: ["id", "kSecClassIdentity"])
+    identityClassNames: ["id", "kSecClassIdentity"], codes: GrapefruitAttributes.codes)
 
   /// Returns whether a value is an array that contains an object with an item class.
   static func recognizes(_ root: JSONValue) -> Bool { arrayReader.recognizes(root) }
@@ -38,7 +38,7 @@ enum GrapefruitReader {
   private static func item(
     of members: [(String, JSONValue)], at position: Int, as kind: ItemKind
   ) -> DumpedItem {
-    var (attributes, unusable) = attributes(in: members, of: kind)
+    var (attributes, unusable) = arrayReader.attributes(in: members, of: kind, textValue: value)
     let values = Dictionary(members, uniquingKeysWith: { _, last in last })
     if let name = protectionMembers.compactMap({ values[$0]?.stringValue }).first(where: { !$0.isEmpty }) {
       attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: name)?.rawValue ?? name)
@@ -53,32 +53,15 @@ enum GrapefruitReader {
       unusableAttributes: unusable.sorted())
   }
 
-  /// Returns the attributes of an item, and the codes of those whose values cannot be used.
-  private static func attributes(
-    in members: [(String, JSONValue)], of kind: ItemKind
-  ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
-    var attributes = PropertyDictionary()
-    var unusable: [AttributeCode] = []
-    for (name, value) in members {
-      guard let code = GrapefruitAttributes.codes[name], AttributeTable.definition(of: code, in: kind) != nil else {
-        continue
-      }
-      switch value {
-      // The agent always writes the account as text, so it writes one of these words for an absent account.
-      case .string("null") where code == .account, .string("undefined") where code == .account: unusable.append(code)
-      case .string(let text):
-        switch DataDescription.read(text) {
-        case .bytes(let bytes): attributes[code.rawValue] = .data(bytes)
-        case .incomplete: unusable.append(code)
-        case .other: if !text.isEmpty { attributes[code.rawValue] = .string(text) }
-        }
-      case .integer(let number): attributes[code.rawValue] = .integer(number)
-      case .boolean(let flag): attributes[code.rawValue] = .boolean(flag)
-      case .null: continue
-      case .number, .sensitive, .array, .elements, .object: unusable.append(code)
-      }
+  /// Returns the value for a text, or `nil` if it cannot be used.
+  private static func value(of text: String, for code: AttributeCode) -> PropertyValue? {
+    // The agent always writes the account as text, so it writes one of these words for an absent account.
+    if code == .account, text == "null" || text == "undefined" { return nil }
+    return switch DataDescription.read(text) {
+    case .bytes(let bytes): .data(bytes)
+    case .incomplete: nil
+    case .other: .string(text)
     }
-    return (attributes, unusable)
   }
 
   private static func content(_ item: KeychainItem, _ values: [String: JSONValue]) -> DumpedItem.Content {

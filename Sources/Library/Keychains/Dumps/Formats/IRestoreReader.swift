@@ -125,8 +125,8 @@ enum IRestoreReader {
     collector.append(attributes, at: position, as: kind, .stated, .base64Text, unusable: unusable)
   }
 
-  /// Returns the attributes of an item with their secrets as Base64 text, and the codes of those whose values cannot be
-  /// used.
+  /// Returns the attributes of an item with their secrets as Base64 text, and the codes of attributes with unusable
+  /// values.
   private static func attributes(
     in members: [(String, JSONValue)], of kind: ItemKind
   ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {

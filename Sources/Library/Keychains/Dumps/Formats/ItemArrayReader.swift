@@ -27,21 +27,12 @@ enum ItemArrayReader {
     var collector = DumpCollector(hasOnlyPasswords ? .genericPasswords : .items, acceptingAtMost: limit)
     for entry in root {
       let position = try collector.nextEntry()
-      append(entry, at: position, isPassword: hasOnlyPasswords, to: &collector)
+      append(entry, at: position, to: &collector)
     }
     return collector.dump()
   }
 
-  /// Adds an entry.
-  ///
-  /// - Parameters:
-  ///   - entry: The entry.
-  ///   - position: The position of the entry.
-  ///   - isPassword: Whether the array is one of `.genericPasswords`.
-  ///   - collector: The entries of the dump.
-  private static func append(
-    _ entry: PropertyValue, at position: Int, isPassword: Bool, to collector: inout DumpCollector
-  ) {
+  private static func append(_ entry: PropertyValue, at position: Int, to collector: inout DumpCollector) {
     guard case .dictionary(let attributes) = entry else { return collector.skip(.notAnItem) }
     if let table = attributes[tableKey] {
       guard let kind = table.stringValue.flatMap(ItemKind.init(rawValue:)) else {
@@ -49,6 +40,7 @@ enum ItemArrayReader {
       }
       collector.append(attributes, at: position, as: kind, .stated, .typed)
     } else if let kind = kind(of: attributes) {
+      let isPassword = collector.format == .genericPasswords
       collector.append(
         attributes, at: position, as: kind, isPassword ? .stated : .inferred, isPassword ? .base64Text : .typed)
     } else {

@@ -196,7 +196,7 @@ extension KeychainDumperReader {
         unusableAttributes: (unusable + reading.unusable).sorted(), isSecretRendered: hasSecret)
     }
 
-    /// Returns the attributes of an item, and the codes of those whose values cannot be used.
+    /// Returns the attributes of an item, and the codes of attributes with unusable values.
     private func attributes(
       of block: KeychainDumperBlock
     ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {

@@ -32,7 +32,7 @@ enum ObjectionReader {
       "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
       "kSecClassCertificate": .certificate, "kSecClassKey": .key,
     ],
-    identityClassNames: ["kSecClassIdentity"])
+    identityClassNames: ["kSecClassIdentity"], codes: ObjectionAttributes.codes)
 
   /// Returns whether a value is an array that contains an object with an item class.
   static func recognizes(_ root: JSONValue) -> Bool { arrayReader.recognizes(root) }
@@ -45,7 +45,17 @@ enum ObjectionReader {
   }
 
   private static func item(of members: [(String, JSONValue)], at position: Int, as kind: ItemKind) -> DumpedItem {
-    let (attributes, unusable) = attributes(in: members, of: kind)
+    var (attributes, unusable) = arrayReader.attributes(in: members, of: kind) { text, _ in
+      isPlaceholder(text) ? nil : .string(text)
+    }
+    for (name, value) in members where name == protectionMember {
+      guard let text = value.stringValue, !text.isEmpty else { continue }
+      if isPlaceholder(text) {
+        unusable.append(.protection)
+      } else {
+        attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: text)?.rawValue ?? text)
+      }
+    }
     var reading = DumpValues.read(attributes, as: kind, .typed)
     // objection describes the constraints only as text.
     let control = members.firstValue(named: accessControlMember)?.stringValue ?? ""
@@ -58,37 +68,6 @@ enum ObjectionReader {
     return DumpedItem(
       entry: position, kind: kind, content: content, unusableAttributes: (unusable + reading.unusable).sorted(),
       isSecretRendered: isRendered)
-  }
-
-  /// Returns the attributes of an item, and the codes of those whose values cannot be used.
-  private static func attributes(
-    in members: [(String, JSONValue)], of kind: ItemKind
-  ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
-    var attributes = PropertyDictionary()
-    var unusable: [AttributeCode] = []
-    for (name, value) in members {
-      if name == protectionMember {
-        guard let text = value.stringValue, !text.isEmpty else { continue }
-        if isPlaceholder(text) {
-          unusable.append(.protection)
-        } else {
-          attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: text)?.rawValue ?? text)
-        }
-        continue
-      }
-      guard let code = ObjectionAttributes.codes[name], AttributeTable.definition(of: code, in: kind) != nil else {
-        continue
-      }
-      switch value {
-      case .string(let text) where isPlaceholder(text): unusable.append(code)
-      case .string(let text): if !text.isEmpty { attributes[code.rawValue] = .string(text) }
-      case .integer(let number): attributes[code.rawValue] = .integer(number)
-      case .boolean(let flag): attributes[code.rawValue] = .boolean(flag)
-      case .null: continue
-      case .number, .sensitive, .array, .elements, .object: unusable.append(code)
-      }
-    }
-    return (attributes, unusable)
   }
 
   /// Returns the item with its exact secret if the dump has it, otherwise with the secret's rendering as text.

@@ -9,8 +9,6 @@ enum QueryClass: Equatable {
   case identity
 
   static let identityName = "idnt"
-  /// The number of bytes of every class name, with which a persistent reference starts.
-  static let nameByteCount = 4
 
   init?(name: String) {
     if name == Self.identityName {
@@ -57,7 +55,8 @@ enum QueryReference: Equatable {
   static func parse(_ bytes: [UInt8]) -> (className: String, reference: QueryReference)? {
     let isIdentity = bytes.starts(with: QueryClass.identityName.utf8)
     let bytes =
-      isIdentity ? Array(ItemKind.certificate.rawValue.utf8) + bytes.dropFirst(QueryClass.nameByteCount) : bytes
+      isIdentity
+      ? Array(ItemKind.certificate.rawValue.utf8) + bytes.dropFirst(PersistentReference.classByteCount) : bytes
     guard let reference = try? PersistentReference(parsing: bytes) else { return nil }
     let name = isIdentity ? QueryClass.identityName : reference.kind.rawValue
     switch reference {

@@ -138,6 +138,6 @@ extension SecItemValue {
   /// value.
   var asIdentityReference: SecItemValue? {
     guard case .data(let bytes) = self, bytes.starts(with: ItemKind.certificate.rawValue.utf8) else { return nil }
-    return .data(Array(QueryClass.identityName.utf8) + bytes.dropFirst(QueryClass.nameByteCount))
+    return .data(Array(QueryClass.identityName.utf8) + bytes.dropFirst(PersistentReference.classByteCount))
   }
 }

@@ -41,7 +41,7 @@ package struct AccessRequirement: Sendable, Hashable {
   package let requiredCount: Int
   /// Whether the application password is required, in addition to any factors.
   package let needsApplicationPassword: Bool
-  /// Whether the operation is never allowed, whatever the authentication.
+  /// Whether the operation is never allowed, regardless of the authentication.
   package let isForbidden: Bool
 
   /// Creates a requirement. Without arguments, the operation requires no authentication.
