@@ -171,8 +171,7 @@ struct EveryBitTests {
 
   @Test("Each kind of undetected change is documented in the format page")
   func kinds() throws {
-    let page = URL(filePath: #filePath).appending(path: "../../../../docs/Format.md").standardizedFileURL
-    let text = try String(contentsOf: page, encoding: .utf8)
+    let text = try String(contentsOf: Repository.root.appending(path: "docs/Format.md"), encoding: .utf8)
     let section = try #require(text.split(separator: "## What a flipped bit means").last?.split(separator: "## ").first)
     let lines = section.split(separator: "\n")
     for field in BackupFields.undetected {
