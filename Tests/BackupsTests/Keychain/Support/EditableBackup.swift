@@ -212,5 +212,11 @@ final class EditableBackup {
     try writeManifestPlist()
   }
 
+  /// Removes a class from the keybag.
+  func removeFromKeybag(_ keyClass: KeyClass) throws {
+    keybag.classKeys.removeAll { $0.keyClass == keyClass }
+    try writeManifestPlist()
+  }
+
   func open() throws -> BackupArchive { try BackupArchive.open(.path(path)) }
 }
