@@ -146,9 +146,7 @@ struct SealTests {
     let seal = try directory.read("b/Keyhaul.seal")
     let keys = try openBackup(directory.path("b")).keybag.keys(SampleBackup.password)
     for offset in seal.indices {
-      var changedSeal = seal
-      changedSeal[offset] ^= 1 << UInt8(offset % 8)
-      try directory.write(changedSeal, to: "b/Keyhaul.seal")
+      try directory.write(seal.flipping(bit: 8 * offset + offset % 8), to: "b/Keyhaul.seal")
       let archive = try openBackup(directory.path("b"))
       let isDetected = try archive.seal?.violations.isEmpty == false || archive.sealViolation(with: keys) != nil
       #expect(isDetected, "byte \(offset)")

@@ -67,9 +67,7 @@ struct EveryBitTests {
   ) throws {
     for file in try files(of: backup) {
       for (offset, bit) in changedBits(in: file.bytes.count, part: part) {
-        var changedBytes = file.bytes
-        changedBytes[offset] ^= 1 << UInt8(bit)
-        try backup.write(changedBytes, to: file.name)
+        try backup.write(file.bytes.flipping(bit: 8 * offset + bit), to: file.name)
         try body(file.name, "\(file.name), byte \(offset), bit \(bit)")
       }
       try backup.write(file.bytes, to: file.name)
