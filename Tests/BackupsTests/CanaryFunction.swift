@@ -6,7 +6,7 @@ import Synchronization
 enum CanaryFunction {
   private static let calls = Atomic<Int>(0)
 
-  /// Registers the function for all following connections on first use, and whether SQLite accepted it.
+  /// Whether the function is registered. The first use registers it for all later connections.
   static let isRegistered: Bool = {
     typealias Entry = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Int32
     let entry: Entry = { connection, _, _ in

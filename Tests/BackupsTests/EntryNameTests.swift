@@ -14,7 +14,7 @@ struct NamedContainer: Sendable, CustomTestStringConvertible {
 
   let format: Format
   let name: [UInt8]
-  /// The locale of the thread, as if it were that of the process.
+  /// The locale of the thread, which stands for the process's locale.
   let locale: String
 
   var testDescription: String { "\(format.rawValue), \(name.hex), \(locale)" }

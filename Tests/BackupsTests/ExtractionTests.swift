@@ -115,7 +115,7 @@ struct ExtractionTests {
   }
 
   @Test(
-    "The extraction of a container has the same result as that of its folder",
+    "A container and its folder have the same result when they are extracted",
     arguments: ["b.tar", "b.tar.zst", "b.zip"])
   func containers(container: String) throws {
     let directory = try TemporaryDirectory()
@@ -171,7 +171,7 @@ struct ExtractionTests {
     #expect(try entries(in: directory, "out") == Self.expected)
   }
 
-  /// A file system that does not sync, and whose disk is full after a number of writes.
+  /// Returns a file system that does not sync, and whose disk is full after a number of writes.
   private func disk(fullAfter writeLimit: Int) -> FileSystem {
     let writeCount = Locked(0)
     return FileSystem { call in
@@ -188,7 +188,7 @@ struct ExtractionTests {
     }
   }
 
-  /// A file system that does not sync, and that waits before each write.
+  /// Returns a file system that does not sync, and that waits before each write.
   private func slowDisk(microsecondsPerWrite: UInt32) -> FileSystem {
     FileSystem { call in
       if call == .write { usleep(microsecondsPerWrite) }
@@ -233,7 +233,7 @@ struct ExtractionTests {
     }
     let error = #expect(throws: KeyhaulError.self) { try Self.extract(backup, directory, system: failing) }
     #expect(error?.code == .unwritable)
-    // The files are renamed, but the journal contains none of them.
+    // The files are renamed, but they are not in the journal.
     #expect(try directory.read("out/HomeDomain/Library/notes.txt") == Array("milk".utf8))
     #expect(try directory.read("out/.keyhaul-part/files.jsonl").count { $0 == UInt8(ascii: "\n") } == 1)
     let result = try Self.extract(backup, directory)

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A writer of gzip files without compression, and with any faults in their trailers.
 ///
 /// Source: RFC 1952 for the member, RFC 1951 section 3.2.4 for its blocks.
@@ -15,12 +17,11 @@ struct GzipFixture {
       let isLastBlock = remaining.isEmpty
       bytes.append(isLastBlock ? 1 : 0)
       // The length, and its complement.
-      let length = UInt32(block.count)
-      bytes += Self.littleEndian(length | (length ^ 0xFFFF) << 16)
+      bytes += [UInt8](littleEndian: block.count, count: 2) + [UInt8](littleEndian: ~block.count, count: 2)
       bytes += block
     } while !remaining.isEmpty
-    bytes += Self.littleEndian(checksum ?? Self.checksum(content))
-    bytes += Self.littleEndian(UInt32(byteCount ?? content.count))
+    bytes += [UInt8](littleEndian: Int(checksum ?? Self.checksum(content)), count: 4)
+    bytes += [UInt8](littleEndian: byteCount ?? content.count, count: 4)
   }
 
   /// Returns the checksum computed bit by bit, as RFC 1952 defines it.
@@ -31,9 +32,5 @@ struct GzipFixture {
       for _ in 0..<8 { register = register & 1 == 1 ? register >> 1 ^ 0xEDB8_8320 : register >> 1 }
     }
     return ~register
-  }
-
-  private static func littleEndian(_ number: UInt32) -> [UInt8] {
-    (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
   }
 }

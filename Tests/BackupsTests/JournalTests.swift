@@ -48,7 +48,7 @@ struct JournalTests {
       try open(directory), at: directory.path("backup"), to: BackupDestination(path: directory.path(container)))
   }
 
-  /// Returns the only finding, which must be that of a journal.
+  /// Returns the only finding, which must be about a journal.
   private func unreadJournal(of archive: BackupArchive) throws -> (name: String, byteCount: Int64, reason: String) {
     #expect(archive.findings.count == 1)
     guard case .listJournalUnread(let name, let byteCount, let reason)? = archive.findings.first else {

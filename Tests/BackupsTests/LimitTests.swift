@@ -143,7 +143,7 @@ struct LimitTests {
     }
   }
 
-  @Test("The maximum size of a keychain file in a container depends on that of the container")
+  @Test("The maximum size of a keychain file in a container depends on the size of the container")
   func keychainInContainer() {
     let limits = BackupLimits()
     #expect(limits.keychainByteCount(inContainerOf: 0) == 64 << 20)

@@ -9,8 +9,7 @@ struct MBDBBackup {
   static let noteContent = Array("a note in HomeDomain".utf8)
   static let notePath = "Library/notes.txt"
   var files: [(path: String, bytes: [UInt8])] = []
-  /// The content of `Manifest.mbdb`: a magic number, the version 5.0, and records.
-  private var manifestDatabase: [UInt8] = Array("mbdb".utf8) + [5, 0]
+  private var manifest = MBDBFixture()
 
   /// Creates the backup.
   ///
@@ -19,28 +18,28 @@ struct MBDBBackup {
   ///   - additionalPaths: Paths of HomeDomain, which precede the last file.
   init(_ sample: borrowing SampleBackup, additionalPaths: [String] = []) throws {
     let contents = sample.contents
-    appendRecord(domain: KeychainPayload.domain, path: "", mode: 0o040700, keyClass: 0)
+    manifest.addRecord(domain: KeychainPayload.domain, path: "", mode: 0o040700, keyClass: 0)
     try addFile(
       sample, domain: KeychainPayload.domain, path: KeychainPayload.relativePath, contents.keychainFile, keyClass: 3)
-    appendRecord(domain: "HomeDomain", path: "Library", mode: 0o040755, keyClass: 4)
+    manifest.addRecord(domain: "HomeDomain", path: "Library", mode: 0o040755, keyClass: 4)
     try addFile(sample, domain: "HomeDomain", path: Self.notePath, Self.noteContent, keyClass: 4)
     try addFile(sample, domain: "HomeDomain", path: "Library/empty", [], keyClass: 4)
     for path in additionalPaths { try addFile(sample, domain: "HomeDomain", path: path, Array(path.utf8), keyClass: 4) }
-    appendRecord(domain: "HomeDomain", path: "Library/link", target: "/etc/passwd", mode: 0o120777, keyClass: 0)
+    manifest.addRecord(domain: "HomeDomain", path: "Library/link", target: "/etc/passwd", mode: 0o120777, keyClass: 0)
     try addPropertyLists(contents)
-    files.append(("Manifest.mbdb", manifestDatabase))
+    files.append(("Manifest.mbdb", manifest.bytes))
   }
 
   private mutating func addPropertyLists(_ contents: BackupContents) throws {
-    var manifest = PropertyDictionary()
-    manifest["Version"] = .string("9.1")
-    manifest["IsEncrypted"] = .boolean(contents.isEncrypted)
-    manifest["BackupKeyBag"] = .data(contents.keybag.serialized())
-    manifest["Lockdown"] = .dictionary([
+    var root = PropertyDictionary()
+    root["Version"] = .string("9.1")
+    root["IsEncrypted"] = .boolean(contents.isEncrypted)
+    root["BackupKeyBag"] = .data(contents.keybag.serialized())
+    root["Lockdown"] = .dictionary([
       "DeviceName": .string("old-phone"), "ProductVersion": .string("9.3.6"),
       "UniqueDeviceID": .string(String(repeating: "ab", count: 20)),
     ])
-    files.append(("Manifest.plist", try BinaryPlist.encode(.dictionary(manifest))))
+    files.append(("Manifest.plist", try BinaryPlist.encode(.dictionary(root))))
     let status: PropertyDictionary = ["Version": .string("2.4"), "SnapshotState": .string("finished")]
     files.append(("Status.plist", try BinaryPlist.encode(.dictionary(status))))
   }
@@ -61,29 +60,38 @@ struct MBDBBackup {
       stored = try FileCipher.encrypt(plain, key: key)
     }
     files.append((Self.identifier(domain, path), stored))
-    appendRecord(
-      domain: domain, path: path, digest: SHA1.hash(stored), key: wrappedKey, mode: 0o100644, size: plain.count,
+    manifest.addRecord(
+      domain: domain, path: path, digest: SHA1.hash(stored), wrappedKey: wrappedKey, mode: 0o100644, size: plain.count,
       keyClass: keyClass, attributes: path == Self.notePath ? [("com.example.mark", [1, 2, 3])] : [])
   }
 
-  /// Appends a record to `Manifest.mbdb`.
-  private mutating func appendRecord(
-    domain: String, path: String, target: String? = nil, digest: [UInt8]? = nil, key: [UInt8]? = nil, mode: Int,
+  /// Writes the files to a directory.
+  func write(to directory: TemporaryDirectory, _ name: String) throws {
+    for file in files { try directory.write(file.bytes, to: "\(name)/\(file.path)") }
+  }
+}
+
+/// A writer of `Manifest.mbdb`, the manifest of iOS 4 to 9, without Keyhaul's own code. Source: published readers
+/// (mbdb.py).
+struct MBDBFixture {
+  /// A magic number, the version 5.0, and records.
+  private(set) var bytes = Array("mbdb".utf8) + [5, 0]
+
+  mutating func addRecord(
+    domain: String, path: String, target: String? = nil, digest: [UInt8]? = nil, wrappedKey: [UInt8]? = nil, mode: Int,
     size: Int = 0, keyClass: UInt8, attributes: [(String, [UInt8])] = []
   ) {
-    func append(_ value: Int, byteCount: Int) {
-      manifestDatabase += (0..<byteCount).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
-    }
-    func append(_ bytes: [UInt8]?) {
+    func append(_ value: Int, byteCount: Int) { bytes += [UInt8](bigEndian: value, count: byteCount) }
+    func append(_ value: [UInt8]?) {
       let absentLength = 0xFFFF
-      append(bytes?.count ?? absentLength, byteCount: 2)
-      manifestDatabase += bytes ?? []
+      append(value?.count ?? absentLength, byteCount: 2)
+      bytes += value ?? []
     }
     append(FileTreeBackup.bytes(domain))
     append(FileTreeBackup.bytes(path))
     append(target.map(FileTreeBackup.bytes))
     append(digest)
-    append(key)
+    append(wrappedKey)
     append(mode, byteCount: 2)
     let (inode, owner, group) = (77, 501, 501)
     append(inode, byteCount: 8)
@@ -98,10 +106,5 @@ struct MBDBBackup {
       append(FileTreeBackup.bytes(name))
       append(value)
     }
-  }
-
-  /// Writes the files to a directory.
-  func write(to directory: TemporaryDirectory, _ name: String) throws {
-    for file in files { try directory.write(file.bytes, to: "\(name)/\(file.path)") }
   }
 }

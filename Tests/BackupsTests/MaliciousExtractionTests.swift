@@ -188,7 +188,7 @@ struct MaliciousExtractionTests {
     #expect(try SafeName.name(of: String(repeating: "\u{E9}", count: 128)).utf8.count == 255)
   }
 
-  @Test("A link is written only if its target is in the folder, whatever the target is")
+  @Test("A link is written only if its target is certainly in the folder")
   func links() {
     for target in ["a", "a/b", "./a", ".", "..", "../a", "../../a", "a/./b", "a//b"] {
       #expect(SymlinkPolicy.staysInside(target, depth: 2), "\(target)")

@@ -115,7 +115,7 @@ struct MaliciousManifestTests {
       let claimedPageCount = pageCount * factor
       var bytes = database
       func write(_ number: Int, at offset: Int) {
-        for index in 0..<4 { bytes[offset + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
+        bytes.replaceSubrange(offset..<offset + 4, with: [UInt8](bigEndian: number, count: 4))
       }
       // The number of pages in the header is valid if the counters at 24 and 92 are equal.
       write(claimedPageCount, at: 28)
@@ -212,17 +212,14 @@ struct MaliciousManifestTests {
   }
 
   /// A row of the keychain file with an invalid record.
-  private var validRow: String {
-    ExternalDatabase.keychainRow(record: [1])
-  }
+  private let validRow = ExternalDatabase.keychainRow(record: [1])
 
   @Test("The keychain file is found by its name and identifier")
   func keychainRow() throws {
     #expect(try keychainFile(inRows: validRow)?.kind == .file)
     #expect(throws: KeyhaulError.self) { try keychainFile(inRows: validRow)?.record() }
     #expect(try keychainFile(inRows: "") == nil)
-    let withoutRecord = try keychainFile(
-      inRows: ExternalDatabase.keychainRow(flags: 33))
+    let withoutRecord = try keychainFile(inRows: ExternalDatabase.keychainRow(flags: 33))
     #expect(withoutRecord?.kind == .file)
     #expect(try withoutRecord?.record() == nil)
   }

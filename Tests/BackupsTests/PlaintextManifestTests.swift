@@ -8,8 +8,6 @@ import Testing
 
 @Suite("Encrypted backups with an unencrypted manifest")
 struct PlaintextManifestTests {
-  private let identifier = KeychainPayload.fileIdentifier
-
   /// Creates an encrypted backup as in iOS 10.1: a single key derivation, and an unencrypted manifest with file keys.
   ///
   /// - Parameters:
@@ -27,10 +25,7 @@ struct PlaintextManifestTests {
     root["ManifestKey"] = manifestKey
     files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
     files["Manifest.db"] = try ExternalDatabase.bytes(
-      ExternalDatabase.schema
-        + ExternalDatabase.row(
-          identifier, domain: KeychainPayload.domain, path: KeychainPayload.relativePath, record: try record.archived())
-        + sql)
+      ExternalDatabase.schema + ExternalDatabase.keychainRow(record: try record.archived()) + sql)
     return files
   }
 

@@ -57,22 +57,24 @@ struct RenamedPayloadTests {
     try sample.storedFiles() + Self.additionalFiles
   }
 
-  /// Writes the sample and the additional files at usual paths to `original`, and at unusual paths to a destination.
-  private func writeBoth(
-    _ sample: borrowing SampleBackup, _ naming: Naming, to directory: TemporaryDirectory, as destination: String
-  ) throws {
+  /// Creates a directory with the sample and the additional files at usual paths in `original`, and at unusual paths in
+  /// a destination.
+  private func makeDirectory(
+    _ sample: borrowing SampleBackup, _ naming: Naming, _ destination: String
+  ) throws -> TemporaryDirectory {
+    let directory = try TemporaryDirectory()
     let files = try files(sample)
     try write(files, to: directory, as: "original")
     try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: destination)
+    return directory
   }
 
   @Test(
     "Payloads at unusual paths are found in any format, and are reported",
     arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
   func found(naming: Naming, destination: String) throws {
-    let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
-    try writeBoth(sample, naming, to: directory, as: destination)
+    let directory = try makeDirectory(sample, naming, destination)
     let original = try open(directory, "original")
     let originalPayloads = try original.storedFiles()
     #expect(originalPayloads.finding == nil && original.anomalies == [])
@@ -93,9 +95,8 @@ struct RenamedPayloadTests {
     "The contents of payloads at unusual paths can be read",
     arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
   func contents(naming: Naming, destination: String) throws {
-    let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
-    try writeBoth(sample, naming, to: directory, as: destination)
+    let directory = try makeDirectory(sample, naming, destination)
     let archive = try open(directory, destination)
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     for file in Self.additionalFiles {
@@ -115,9 +116,8 @@ struct RenamedPayloadTests {
     "A copy of a backup with unusual paths has the usual paths",
     arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
   func copied(naming: Naming, destination: String) throws {
-    let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
-    try writeBoth(sample, naming, to: directory, as: destination)
+    let directory = try makeDirectory(sample, naming, destination)
     let archive = try open(directory, destination)
     let rewriter = BackupRewriter(system: unsynced)
     let copy = try rewriter.convert(archive, at: directory.path(destination), to: .directory(directory.path("copy")))
@@ -131,9 +131,8 @@ struct RenamedPayloadTests {
 
   @Test("Payloads are sealed with their usual paths", arguments: Naming.allCases, ["b", "b.tar"])
   func sealed(naming: Naming, destination: String) throws {
-    let directory = try TemporaryDirectory()
     let sample = try SampleBackup(hasPassword: false)
-    try writeBoth(sample, naming, to: directory, as: destination)
+    let directory = try makeDirectory(sample, naming, destination)
     let fileCount = try files(sample).count
     let rewriter = BackupRewriter(system: unsynced)
     for name in ["original", destination] {

@@ -17,7 +17,7 @@ struct SampleBackup: ~Copyable {
 
   /// Creates a sample.
   ///
-  /// - Parameter secretByteCount: The size of the only item's data, which determines that of the backup.
+  /// - Parameter secretByteCount: The size of the only item's data, which determines the size of the backup.
   init(hasPassword: Bool = true, seed: String = "sample", secretByteCount: Int = 300) throws {
     let random = SeededRandomSource(seed: seed)
     let deviceKey = try HardwareUID(from: random).deviceKey()

@@ -68,7 +68,7 @@ struct SealTests {
     #expect(errorCount >= 5)
   }
 
-  @Test("The authentication code of a seal equals that of Python with the manifest's key")
+  @Test("The authentication code of a seal equals the one that Python computes with the manifest's key")
   func code() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -146,9 +146,7 @@ struct SealTests {
     let seal = try directory.read("b/Keyhaul.seal")
     let keys = try openBackup(directory.path("b")).keybag.keys(SampleBackup.password)
     for offset in seal.indices {
-      var changedSeal = seal
-      changedSeal[offset] ^= 1 << UInt8(offset % 8)
-      try directory.write(changedSeal, to: "b/Keyhaul.seal")
+      try directory.write(seal.flipping(bit: 8 * offset + offset % 8), to: "b/Keyhaul.seal")
       let archive = try openBackup(directory.path("b"))
       let isDetected = try archive.seal?.violations.isEmpty == false || archive.sealViolation(with: keys) != nil
       #expect(isDetected, "byte \(offset)")
@@ -279,32 +277,20 @@ struct SealTests {
     #expect(try openBackup(directory.path("b")).seal?.violations.map(\.file) == ["Manifest.plist"])
   }
 
-  @Test("After the keychain is replaced, the backup has a matching seal", arguments: destinations)
-  func sealAfterKeychainReplacement(destination: String) throws {
+  @Test(
+    "After the keychain is replaced, the backup has a matching seal, also after a change of the password",
+    arguments: destinations, [false, true])
+  func sealAfterKeychainReplacement(destination: String, changesPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path(destination)
     try SampleBackup().write(to: BackupDestination(path: path))
+    if changesPassword { try changePassword(of: path) }
+    let password = changesPassword ? "battery staple" : SampleBackup.password
     let archive = try openBackup(path)
-    let keys = try archive.keybag.keys(SampleBackup.password)
+    let keys = try archive.keybag.keys(password)
     let file = try archive.keychainFile(with: keys).bytes
     _ = try BackupRewriter(system: unsynced).replaceKeychain(
-      of: archive, at: path, with: file, keys: archive.keybag.keys(SampleBackup.password))
-    let rewritten = try openBackup(path)
-    #expect(rewritten.seal?.violations == [])
-    #expect(try rewritten.sealViolation(with: keys) == nil)
-  }
-
-  @Test("After the password is changed and the keychain is replaced, the seal matches", arguments: destinations)
-  func sealAfterBothChanges(destination: String) throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.path(destination)
-    try SampleBackup().write(to: BackupDestination(path: path))
-    try changePassword(of: path)
-    let archive = try openBackup(path)
-    let keys = try archive.keybag.keys("battery staple")
-    let file = try archive.keychainFile(with: keys).bytes
-    _ = try BackupRewriter(system: unsynced).replaceKeychain(
-      of: archive, at: path, with: file, keys: archive.keybag.keys("battery staple"))
+      of: archive, at: path, with: file, keys: archive.keybag.keys(password))
     let rewritten = try openBackup(path)
     #expect(rewritten.seal?.violations == [] && rewritten.seal?.fileCount == 5)
     #expect(try rewritten.sealViolation(with: keys) == nil)

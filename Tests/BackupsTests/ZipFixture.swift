@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A writer of zip files with any faults and uncompressed entries.
 ///
 /// A zip has entries, each with a local header and its content, then the central directory, which repeats the headers,
@@ -144,7 +146,7 @@ struct ZipFixture {
 
   /// Returns a number in little-endian order.
   private func word(_ value: Int, _ byteCount: Int) -> [UInt8] {
-    (0..<byteCount).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    [UInt8](littleEndian: value, count: byteCount)
   }
 
   /// Returns the CRC-32 checksum of ISO 3309, computed bit by bit.

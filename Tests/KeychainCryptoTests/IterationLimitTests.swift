@@ -45,7 +45,7 @@ struct IterationLimitTests {
     }
   }
 
-  @Test("Counts of 2^32 - 1 are rejected at once, without overflow")
+  @Test("Counts of 2^32 - 1 are rejected before any work, without overflow")
   func largest() {
     let result = derive(sha256: .max, sha1: .max)
     #expect(result.code == .roundsOverLimit)
@@ -90,7 +90,7 @@ struct ExcessiveIterationCountTests {
     ).excessiveIterations
   }
 
-  @Test("A count is excessive above five times that of real keybags")
+  @Test("A count is excessive above five times the count of real keybags")
   func bothSides() {
     #expect(IterationLimit.usualMultiple == 5)
     for sha1: UInt32 in [1, 10_000, 50_000] { #expect(excessiveCount(sha1: sha1) == nil) }

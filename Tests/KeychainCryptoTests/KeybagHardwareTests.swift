@@ -74,6 +74,15 @@ struct KeybagHardwareTests {
     #expect(classesWithoutDeviceWrap(in: keybag, hasPassword: false) == [])
   }
 
+  @Test("A class without WRAP does not count")
+  func missingWrap() throws {
+    var keybag = try keybag(nil)
+    keybag.classKeys = [recordWithoutDeviceWrap(7)]
+    #expect(classesWithoutDeviceWrap(in: keybag, hasPassword: false) == [7])
+    keybag.classKeys[0].wrap = nil
+    #expect(classesWithoutDeviceWrap(in: keybag, hasPassword: false) == [])
+  }
+
   @Test("A password is not added to a keybag that lacks device wraps")
   func addingPassword() throws {
     for classNumber in BackupClassNumbers.deviceWrappedWithoutPassword {

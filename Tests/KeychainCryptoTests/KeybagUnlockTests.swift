@@ -146,27 +146,22 @@ struct KeybagFaultTests {
   private static let deviceKey = [UInt8](repeating: 0x22, count: 16)
   private static let classKey = [UInt8](repeating: 0x33, count: 32)
 
-  /// Returns a keybag with a valid class 6 and the given record.
-  private func keybag(with record: Keybag.ClassKey) throws -> Keybag {
+  /// Returns a keybag with a valid class 6 and a class with these properties.
+  private func keybag(
+    withClass classNumber: UInt32 = 7, wrap: Keybag.WrapFlags, keyType: Keybag.KeyType = .symmetric,
+    wrappedKey: [UInt8], publicKey: [UInt8]? = nil
+  ) throws -> Keybag {
     let validRecord = try Keybag.ClassKey(
       uuid: [UInt8](repeating: 6, count: 16), keyClass: .whenUnlocked, wrap: .password,
       wrappedKey: KeyWrap.wrap(Secret(copying: Self.classKey), with: Secret(copying: Self.passcodeKey)))
     var keybag = try Keybag(
       type: .backup, uuid: [UInt8](repeating: 1, count: 16), salt: [UInt8](repeating: 2, count: 20), iterations: 1,
       classKeys: [validRecord])
-    keybag.classKeys.append(record)
-    return keybag
-  }
-
-  /// Returns a keybag with a valid class 6 and a class with these properties.
-  private func keybag(
-    withClass classNumber: UInt32 = 7, wrap: Keybag.WrapFlags, keyType: Keybag.KeyType = .symmetric,
-    wrappedKey: [UInt8], publicKey: [UInt8]? = nil
-  ) throws -> Keybag {
-    try keybag(
-      with: Keybag.ClassKey(
+    keybag.classKeys.append(
+      Keybag.ClassKey(
         uuid: [UInt8](repeating: 7, count: 16), keyClass: KeyClass(rawValue: classNumber), wrap: wrap,
         keyType: keyType, wrappedKey: wrappedKey, publicKey: publicKey))
+    return keybag
   }
 
   private func unlock(_ keybag: Keybag, deviceKey: [UInt8]? = deviceKey) throws -> ClassKeys {
@@ -209,6 +204,17 @@ struct KeybagFaultTests {
     #expect(keys[6] == .available)
     #expect(keys.revealed(7) == nil)
     #expect(keys.damageReport?.hasSuffix("class 7: its WRAP is \(wrap)") == true)
+  }
+
+  @Test("A class without WRAP is unusable")
+  func missingWrap() throws {
+    var keybag = try keybag(wrap: .password, wrappedKey: passwordWrapped(Self.classKey))
+    keybag.classKeys[1].wrap = nil
+    let keys = try unlock(keybag)
+    #expect(keys[7] == .damaged)
+    #expect(keys[6] == .available)
+    #expect(keys.revealed(7) == nil)
+    #expect(keys.damageReport?.hasSuffix("class 7: it has no WRAP") == true)
   }
 
   @Test(

@@ -111,8 +111,8 @@ struct DigestTests {
   private let sha256 = "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
   private let sha1 = "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
 
-  @Test("The examples of FIPS 180 are hashed at once")
-  func atOnce() throws {
+  @Test("The examples of FIPS 180 are hashed in one call")
+  func oneCall() throws {
     #expect(try Digest.sha256(message).hex == sha256)
     #expect(try Digest.sha1(message).hex == sha1)
     #expect(try Digest.sha1([]).hex == "da39a3ee5e6b4b0d3255bfef95601890afd80709")

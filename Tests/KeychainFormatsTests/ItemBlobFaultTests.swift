@@ -5,9 +5,7 @@ import Testing
 
 @Suite("Item blobs with one fault")
 struct ItemBlobFaultTests {
-  private static func littleEndian(_ value: UInt32) -> [UInt8] {
-    (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
-  }
+  private static func littleEndian(_ value: UInt32) -> [UInt8] { [UInt8](littleEndian: Int(value), count: 4) }
 
   private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 

@@ -157,10 +157,12 @@ struct RandomValueTests {
     var random = SeededRandom(seed: seed)
     for _ in 0..<50 {
       let noise = random.bytes(.random(in: 0...200, using: &random))
-      // A trailer with offsets and references of one byte, three objects, root 0, and a table in the last three bytes.
-      let plist =
-        Array("bplist00".utf8) + noise + [0, 0, 0, 0, 0, 0, 1, 1] + [UInt8](bigEndian: 3, count: 8)
-        + [UInt8](bigEndian: 0, count: 8) + [UInt8](bigEndian: 8 + max(0, noise.count - 3), count: 8)
+      // Its last three bytes are the offsets of three objects.
+      let plist = PlistParts(noise).with { parts in
+        parts.count = 3
+        parts.offsets = []
+        parts.tableOffset = UInt64(8 + max(0, noise.count - 3))
+      }.bytes
       _ = try? BinaryPlist.decode(plist)
       _ = try? KeychainBackupFile(parsing: plist)
       _ = try? FileRecord(archive: plist)

@@ -100,7 +100,7 @@ struct FailureOutputTests {
         """)
   }
 
-  @Test("The output for a missing name states that it may be that of an unreadable item")
+  @Test("The output for a missing name states that it may belong to an unreadable item")
   func damaged() throws {
     let directory = URL(filePath: try phone.client().device.directory)
     let keychain = try #require(

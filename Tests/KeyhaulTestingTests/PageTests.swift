@@ -20,7 +20,7 @@ struct PageTests {
     #expect(try Self.page("docs/Tutorials/TestYourAppsMigration.md").contains("\(body)```\n"))
   }
 
-  @Test("The output in the tutorial equals that of a failed test")
+  @Test("The output in the tutorial equals the output of a failed test")
   func failureOutput() throws {
     let phone = try Phone()
     try phone.run { SignIn.add("session token", "t", kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly) }

@@ -3,10 +3,9 @@
 /// Tests run without optimization, so the loops over words use no closures and no collections.
 package enum SHA1 {
   package static func hash(_ message: [UInt8]) -> [UInt8] {
-    let bitCount = UInt64(message.count) * 8
     let padded =
       message + [0x80] + [UInt8](repeating: 0, count: (119 - message.count % 64) % 64)
-      + (0..<8).reversed().map { UInt8(truncatingIfNeeded: bitCount >> (8 * $0)) }
+      + [UInt8](bigEndian: message.count * 8, count: 8)
     var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
     var words = [UInt32](repeating: 0, count: 80)
     padded.withUnsafeBytes { bytes in
@@ -22,7 +21,7 @@ package enum SHA1 {
         }
       }
     }
-    return state.flatMap { word in (0..<4).reversed().map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
+    return state.flatMap { [UInt8](bigEndian: Int($0), count: 4) }
   }
 
   /// - Parameter words: 80 words. The first 16 are the block.

@@ -198,11 +198,11 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     func description() throws -> String { String(decoding: try device.read(.lock), as: UTF8.self) }
-    let readingSession = try device.openSession(.reading, verb: "a rather long name")
+    let first = try device.openSession(.reading, verb: "a rather long name")
     #expect(try description().contains("a rather long name"))
     let second = try device.openSession(.reading, verb: "short")
     #expect(try description().contains("\"short\"") && description().hasSuffix("}\n"))
-    readingSession.invalidate()
+    first.invalidate()
     #expect(try description().contains("short"))
     second.invalidate()
     #expect(try description().isEmpty)

@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import KeychainFormats
+import TestSupport
 import Testing
 
 @testable import VirtualDevice
@@ -59,7 +60,7 @@ struct FinishedSessionTests {
   /// So this test lists the files that can open one.
   @Test("Only four files open a session for writing, and each session is closed")
   func writingSessions() throws {
-    let sources = URL(filePath: #filePath).appending(path: "../../../Sources").standardizedFileURL
+    let sources = Repository.root.appending(path: "Sources")
     let files = try #require(FileManager.default.enumerator(atPath: sources.path))
     var filesThatOpen: [String] = []
     for case let name as String in files where name.hasSuffix(".swift") {

@@ -3,6 +3,7 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 import Keychains
+import TestSupport
 import Testing
 
 @testable import VirtualDevice
@@ -121,7 +122,7 @@ struct FixtureTests {
     #expect(try otherDevice.openSession(.reading).record.udid != device.openSession(.reading).record.udid)
   }
 
-  @Test("A given passcode replaces that of the fixture")
+  @Test("A given passcode replaces the fixture's")
   func otherPasscode() throws {
     let phones = try Phones()
     let device = try phones.home.create(from: decode(Self.fixture), passcode: Secret(utf8: "0000"))
@@ -194,7 +195,7 @@ struct FixtureTests {
     #expect(error?.reason.hasPrefix(path) == true, "\(error?.reason ?? "")")
   }
 
-  @Test("An incomplete fixture is rejected with all missing members at once")
+  @Test("The error for an incomplete fixture names all missing members")
   func missing() {
     for (text, reason) in [
       ("{}", "the document has no \"format\", \"created\", \"device\" and \"items\""),
@@ -287,8 +288,7 @@ struct FixtureTests {
     arguments: ["old-phone", "new-phone", "hostile-names", "every-rule", "every-rule-target"])
   func bundled(_ name: String) throws {
     let phones = try Phones()
-    let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appending(path: "../../Fixtures/devices/\(name).json")
+    let path = Repository.root.appending(path: "Fixtures/devices/\(name).json")
     let fixture = try DeviceFixture(decoding: Array(Data(contentsOf: path)), from: name)
     let session = try phones.home.create(from: fixture).openSession()
     let itemCount = fixture.items.count { !$0.item.isTombstone }

@@ -80,7 +80,7 @@ struct LockQueueTests {
     #expect(sleptDuration.withLock { $0 } <= .seconds(7) && sleptDuration.withLock { $0 } > .seconds(6))
   }
 
-  @Test("A process stops waiting when its clock says so, and reports a busy device")
+  @Test("A process whose wait is stopped reports a busy device")
   func endedWait() throws {
     let phones = try Phones()
     let phone = try phones.create()
@@ -96,7 +96,7 @@ struct LockQueueTests {
   @Test("A waiting process gets a device that two others constantly release and acquire again")
   func starvation() throws {
     let phones = try Phones()
-    // All clocks really sleep. Without sleeping, the requested pauses would add up to a second at once, and the first
+    // All clocks really sleep. Without sleeping, the requested pauses would soon add up to a second, and the first
     // process would lose its turn.
     let phone = deviceCopy(of: try phones.create(), sleep: DeviceClock.system.sleep)
     let pauseCount = Locked(0)
@@ -127,7 +127,7 @@ struct LockQueueTests {
 }
 
 extension VirtualDevice {
-  /// Opens a session, waiting for at most this time, and closes it at once.
+  /// Opens a session, waiting for at most this time, and closes it.
   fileprivate func openAndClose(_ access: DeviceAccess, wait: Duration) throws {
     try openSession(access, verb: "test", wait: wait).invalidate()
   }

@@ -78,6 +78,16 @@ struct EditedKeychainTests {
     #expect(errorCode { _ = try proven.add(item) } == nil)
   }
 
+  @Test("An item of a class that the keybag does not have is refused")
+  func missingClass() throws {
+    let backup = try EditableBackup(items: [.password("anna")])
+    try backup.removeFromKeybag(.afterFirstUnlock)
+    let keychain = try editedKeychain(backup)
+    #expect(
+      errorCode { _ = try keychain.add(.password("x", .afterFirstUnlock)) } == .classKeyUnusable(.afterFirstUnlock))
+    #expect(errorCode { _ = try keychain.add(.password("x", .whenUnlocked)) } == nil)
+  }
+
   @Test("A keychain file with content that would be lost cannot be edited")
   func unknownContent() throws {
     let xml = try EditableBackup(items: [.password("anna")], keychainInXML: true)

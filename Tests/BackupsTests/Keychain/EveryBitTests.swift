@@ -67,9 +67,7 @@ struct EveryBitTests {
   ) throws {
     for file in try files(of: backup) {
       for (offset, bit) in changedBits(in: file.bytes.count, part: part) {
-        var changedBytes = file.bytes
-        changedBytes[offset] ^= 1 << UInt8(bit)
-        try backup.write(changedBytes, to: file.name)
+        try backup.write(file.bytes.flipping(bit: 8 * offset + bit), to: file.name)
         try body(file.name, "\(file.name), byte \(offset), bit \(bit)")
       }
       try backup.write(file.bytes, to: file.name)
@@ -171,8 +169,7 @@ struct EveryBitTests {
 
   @Test("Each kind of undetected change is documented in the format page")
   func kinds() throws {
-    let page = URL(filePath: #filePath).appending(path: "../../../../docs/Format.md").standardizedFileURL
-    let text = try String(contentsOf: page, encoding: .utf8)
+    let text = try String(contentsOf: Repository.root.appending(path: "docs/Format.md"), encoding: .utf8)
     let section = try #require(text.split(separator: "## What a flipped bit means").last?.split(separator: "## ").first)
     let lines = section.split(separator: "\n")
     for field in BackupFields.undetected {

@@ -74,8 +74,8 @@ extension VerificationTests {
       let (bytes, otherBytes) = (try backup.read(name), try backup.read(otherName))
       try backup.change(name) { $0 = otherBytes }
       try backup.change(otherName) { $0 = bytes }
-      let (path, unusualPath) = (try backup.storedPath(name), try backup.storedPath(otherName))
-      #expect(reasonsByFile(in: try base.verify(backup)) == [path: Self.changed, unusualPath: Self.changed])
+      let (path, otherPath) = (try backup.storedPath(name), try backup.storedPath(otherName))
+      #expect(reasonsByFile(in: try base.verify(backup)) == [path: Self.changed, otherPath: Self.changed])
     }
 
     @Test("A removed file and an added unlisted file are reported")

@@ -36,7 +36,7 @@ struct FileLockTests {
     #expect(try isFree(.exclusive))
   }
 
-  @Test("A released lock is free at once, even if a starting child process has a copy of the descriptor")
+  @Test("A released lock is free immediately, even if a starting child process has a copy of the descriptor")
   func copies() throws {
     let copy: FileDescriptor
     do {

@@ -213,7 +213,7 @@ struct ParallelMapTests {
     #expect(running.current == 0)
   }
 
-  @Test("A parallel map without elements succeeds at once", arguments: [1, 4])
+  @Test("A parallel map without elements succeeds immediately", arguments: [1, 4])
   func nothing(jobs: Int) {
     let isComplete = ParallelMap.run(
       jobs: jobs, next: { nil as Int? }, work: { $0 }, deliver: { _ in Issue.record("a result") })

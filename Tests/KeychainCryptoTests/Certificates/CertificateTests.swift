@@ -71,7 +71,8 @@ private func certificate(
 @Suite("Reading certificates that other programs created")
 struct CertificateTests {
   @Test(
-    "Names, serial number, key identifier and key hash equal those of a keychain", arguments: try CertificateVector.all)
+    "Names, serial number, key identifier and key hash equal the values in a keychain",
+    arguments: try CertificateVector.all)
   func attributes(_ vector: CertificateVector) throws {
     let attributes = try CertificateAttributes(der: vector.der)
     #expect(attributes.version == vector.version)

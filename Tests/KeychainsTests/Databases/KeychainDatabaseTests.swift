@@ -44,7 +44,7 @@ struct KeychainDatabaseTests {
     #expect(error.code == .databaseOverLimit && error.reason == "metadatakeys has more than 1000 rows")
   }
 
-  @Test("A log that ends with an incomplete frame is applied, and its status says so")
+  @Test("A log that ends with an incomplete frame counts as partially applied")
   func truncatedLog() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log() + Array("more".utf8))
     #expect(database.journalStatus == .partiallyApplied && database.rows.count == 13)

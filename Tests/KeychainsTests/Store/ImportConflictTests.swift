@@ -91,7 +91,7 @@ struct ImportConflictTests {
   func undatedRow() throws {
     let keychain = try keychain(old)
     #expect(try keychain.restore(new.dated(3)).outcome == .replaces(.existingUndated))
-    #expect(try keychain.only().modificationDate == .seconds(3))
+    #expect(try keychain.only().modificationDate == .seconds(3) && row(keychain)[1] == "3.0")
     #expect(try keychain.only().secretText == "new")
   }
 

@@ -65,7 +65,7 @@ private enum FailingReads {
   /// The file, by its inode, the number of its first read that fails, and the number of reads so far.
   private static let state = Locked((inode: UInt64(0), firstFailingRead: 0, count: 0))
 
-  /// Makes the read with a number, and all later reads of a file, fail.
+  /// Makes all reads of a file fail, starting with the read of this number.
   static func start(_ path: String, from firstFailingRead: Int) throws {
     _ = isInstalled
     let attributes = try FileManager.default.attributesOfItem(atPath: path)

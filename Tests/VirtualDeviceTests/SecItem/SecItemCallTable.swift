@@ -24,7 +24,7 @@ struct SecItemCallRow: CustomStringConvertible, Sendable {
   var description: String { "line \(line): \(rule)" }
 
   static func all() throws -> [SecItemCallRow] {
-    let table = URL(filePath: #filePath).appending(path: "../../../../Fixtures/secitem-calls.csv").standardizedFileURL
+    let table = Repository.root.appending(path: "Fixtures/secitem-calls.csv")
     let text = try String(contentsOf: table, encoding: .utf8)
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     var rows: [SecItemCallRow] = []

@@ -56,7 +56,7 @@ final class EditableBackup {
   ///   - keychainDigest: The kind of digest of the keychain file in the manifest.
   ///   - keychainKeyClass: The class whose key encrypts the keychain file.
   ///   - editEntries: Changes the encrypted items.
-  ///   - keybagUUID: The keybag in the keychain file, if it is not that of the backup.
+  ///   - keybagUUID: The keybag's UUID in the keychain file, if it is another one.
   ///   - keychainInXML: Whether the keychain file is an XML property list.
   ///   - editKeychain: Changes the keychain file.
   init(
@@ -157,7 +157,14 @@ final class EditableBackup {
       }
       try write(bytes, to: "Manifest.db")
     case .mbdb:
-      try write(MBDBFixture.bytes(rows.map { ($0.domain, $0.record, $0.wrappedKey) }), to: "Manifest.mbdb")
+      var manifest = MBDBFixture()
+      for row in rows {
+        manifest.addRecord(
+          domain: row.domain, path: row.record.relativePath, digest: row.record.digest, wrappedKey: row.wrappedKey,
+          mode: Int(row.record.mode), size: Int(row.record.size),
+          keyClass: UInt8(row.record.protectionClass.rawValue))
+      }
+      try write(manifest.bytes, to: "Manifest.mbdb")
     }
     try writeManifestPlist()
   }
@@ -205,42 +212,11 @@ final class EditableBackup {
     try writeManifestPlist()
   }
 
-  func open() throws -> BackupArchive { try BackupArchive.open(.path(path)) }
-}
-
-/// A writer of `Manifest.mbdb`, the manifest of iOS 4 to 9, without Keyhaul's own code. Source: published readers
-/// (mbdb.py).
-enum MBDBFixture {
-  static func bytes(_ rows: [(domain: String, record: FileRecord, wrappedKey: [UInt8]?)]) -> [UInt8] {
-    // The magic number, and version 5.0.
-    var bytes = Array("mbdb".utf8) + [5, 0]
-    func add(_ value: [UInt8]?) {
-      let absentLength = 0xFFFF
-      addInteger(UInt64(value?.count ?? absentLength), byteCount: 2)
-      bytes += value ?? []
-    }
-    func addInteger(_ value: UInt64, byteCount: Int) {
-      for index in (0..<byteCount).reversed() { bytes.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(index)))) }
-    }
-    let (inode, owner, group, time, attributeCount): (UInt64, UInt64, UInt64, UInt64, UInt64) =
-      (7, 501, 501, 1_450_000_000, 0)
-    for row in rows {
-      let linkTarget: [UInt8]? = nil
-      add(Array(row.domain.utf8))
-      add(Array(row.record.relativePath.utf8))
-      add(linkTarget)
-      add(row.record.digest)
-      add(row.wrappedKey)
-      addInteger(UInt64(row.record.mode), byteCount: 2)
-      addInteger(inode, byteCount: 8)
-      addInteger(owner, byteCount: 4)
-      addInteger(group, byteCount: 4)
-      // The times of the last modification, of the last status change, and of the creation.
-      for _ in 0..<3 { addInteger(time, byteCount: 4) }
-      addInteger(UInt64(row.record.size), byteCount: 8)
-      addInteger(UInt64(row.record.protectionClass.rawValue), byteCount: 1)
-      addInteger(attributeCount, byteCount: 1)
-    }
-    return bytes
+  /// Removes a class from the keybag.
+  func removeFromKeybag(_ keyClass: KeyClass) throws {
+    keybag.classKeys.removeAll { $0.keyClass == keyClass }
+    try writeManifestPlist()
   }
+
+  func open() throws -> BackupArchive { try BackupArchive.open(.path(path)) }
 }
