@@ -4,29 +4,7 @@ import KeychainFormats
 
 /// An OpenSSL hash computation.
 struct DigestContext: ~Copyable {
-  enum Algorithm {
-    case sha1
-    case sha256
-
-    var handle: OpaquePointer? {
-      switch self {
-      case .sha1: Self.sha1Handle
-      case .sha256: Self.sha256Handle
-      }
-    }
-
-    // Fetched once and never freed: with `EVP_sha1()`, OpenSSL would look up the implementation for every hash, which
-    // takes longer than hashing a short message.
-    private nonisolated(unsafe) static let sha1Handle = EVP_MD_fetch(nil, "SHA1", nil)
-    private nonisolated(unsafe) static let sha256Handle = EVP_MD_fetch(nil, "SHA256", nil)
-
-    var size: Int {
-      switch self {
-      case .sha1: 20
-      case .sha256: 32
-      }
-    }
-  }
+  typealias Algorithm = DigestStream.Algorithm
 
   private let algorithm: Algorithm
   private let handle: OpaquePointer
@@ -67,6 +45,27 @@ struct DigestContext: ~Copyable {
     guard target.count == algorithm.size else { throw .crypto("a digest of \(target.count) bytes") }
     let bytes = target.baseAddress?.assumingMemoryBound(to: UInt8.self)
     guard EVP_DigestFinal_ex(handle, bytes, nil) == 1 else { throw .crypto("EVP_DigestFinal_ex") }
+  }
+}
+
+extension DigestStream.Algorithm {
+  var handle: OpaquePointer? {
+    switch self {
+    case .sha1: Self.sha1Handle
+    case .sha256: Self.sha256Handle
+    }
+  }
+
+  // Fetched once and never freed: with `EVP_sha1()`, OpenSSL would look up the implementation for every hash, which
+  // takes longer than hashing a short message.
+  private nonisolated(unsafe) static let sha1Handle = EVP_MD_fetch(nil, "SHA1", nil)
+  private nonisolated(unsafe) static let sha256Handle = EVP_MD_fetch(nil, "SHA256", nil)
+
+  var size: Int {
+    switch self {
+    case .sha1: 20
+    case .sha256: 32
+    }
   }
 }
 
