@@ -38,7 +38,7 @@ def import_of(modules):
 # Files that may import the C library: for files, memory, time, processes, signals, terminals, streams and the error
 # messages of libarchive.
 C_LIBRARY_FILES = r"^Sources/(?:" + "|".join([
-    r"Library/Basics/Files/(?:SystemCalls|DirectoryEntry)",
+    r"Library/Basics/Files/SystemCalls",
     r"Library/Basics/Sockets/StreamSocket",
     r"Library/Basics/Secrets/(?:SecureMemory|SecretPages)",
     r"Library/VirtualDevice/Values/DeviceClock", r"Library/VirtualDevice/Files/DeviceFileLock",

@@ -13,20 +13,14 @@ extension FileSystem {
   package func openDirectory(_ name: Name, in parent: borrowing OwnedFileDescriptor) throws(Errno)
     -> OwnedFileDescriptor
   {
-    let raw = parent.raw
-    return OwnedFileDescriptor(
-      try perform(.open) { _ in
-        try SystemCalls.open(name, in: raw, .readOnly, [.directory, .noFollow, .closeOnExec])
-      })
+    try openEntry(name, in: parent, [.directory, .noFollow, .closeOnExec])
   }
 
   /// Opens the directory that a link leads to, inside a directory from the user.
   package func openLinkedDirectory(_ name: Name, in parent: borrowing OwnedFileDescriptor) throws(Errno)
     -> OwnedFileDescriptor
   {
-    let raw = parent.raw
-    return OwnedFileDescriptor(
-      try perform(.open) { _ in try SystemCalls.open(name, in: raw, .readOnly, [.directory, .closeOnExec]) })
+    try openEntry(name, in: parent, [.directory, .closeOnExec])
   }
 
   /// The behavior when opening a pipe without a writer.
@@ -50,11 +44,14 @@ extension FileSystem {
   package func openForReading(_ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno)
     -> OwnedFileDescriptor
   {
+    try openEntry(name, in: parent, [.nonBlocking, .noFollow, .closeOnExec])
+  }
+
+  private func openEntry(
+    _ name: SystemCalls.Name, in parent: borrowing OwnedFileDescriptor, _ options: FileDescriptor.OpenOptions
+  ) throws(Errno) -> OwnedFileDescriptor {
     let raw = parent.raw
-    return OwnedFileDescriptor(
-      try perform(.open) { _ in
-        try SystemCalls.open(name, in: raw, .readOnly, [.nonBlocking, .noFollow, .closeOnExec])
-      })
+    return OwnedFileDescriptor(try perform(.open) { _ in try SystemCalls.open(name, in: raw, .readOnly, options) })
   }
 
   /// Opens one of Keyhaul's own files for reading by its full path, with the same restrictions as an entry of a

@@ -10,23 +10,20 @@
 package enum LocalTimeFormat {
   /// Returns the date and time in this machine's time zone (`TZ`): "2026-11-20 18:04 CET".
   package static func local(_ date: KeychainDate) -> String {
-    guard let fields = fields(of: date, using: localtime_r) else { return "an unknown time" }
+    guard let fields = fields(of: date) else { return "an unknown time" }
     let zone = fields.tm_zone.map { String(cString: $0) } ?? ""
     return zone.isEmpty ? minutes(fields) : minutes(fields) + " " + zone
   }
 
   /// Returns the day in this machine's time zone: "2026-11-20".
   package static func localDay(_ date: KeychainDate) -> String {
-    fields(of: date, using: localtime_r).map(day) ?? "?"
+    fields(of: date).map(day) ?? "?"
   }
 
-  private static func fields(
-    of date: KeychainDate,
-    using convert: (UnsafePointer<time_t>?, UnsafeMutablePointer<tm>?) -> UnsafeMutablePointer<tm>?
-  ) -> tm? {
-    guard let seconds = time_t(exactly: date.secondsSince1970.rounded(.down)) else { return nil }
+  private static func fields(of date: KeychainDate) -> tm? {
+    guard var seconds = time_t(exactly: date.secondsSince1970.rounded(.down)) else { return nil }
     var result = tm()
-    return withUnsafePointer(to: seconds) { convert($0, &result) } == nil ? nil : result
+    return localtime_r(&seconds, &result) == nil ? nil : result
   }
 
   private static func minutes(_ fields: tm) -> String {

@@ -53,8 +53,9 @@ package enum Base64Digits {
     return true
   }
 
-  /// Returns the position of a digit in the alphabet.
-  private static func value(of digit: UInt8) -> UInt32? {
+  /// Returns the position of a digit in the alphabet, or `nil` if the byte is not a digit.
+  @inlinable
+  package static func value(of digit: UInt8) -> UInt32? {
     switch digit {
     case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(digit - UInt8(ascii: "A"))
     case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(digit - UInt8(ascii: "a")) + 26

@@ -74,6 +74,7 @@ extension [UInt8] {
 }
 
 /// Returns the bytes of an unsigned integer, the most significant first.
+@inlinable
 package func bigEndianBytes(_ value: some FixedWidthInteger & UnsignedInteger) -> [UInt8] {
   withUnsafeBytes(of: value.bigEndian) { Array($0) }
 }

@@ -127,9 +127,9 @@ private enum Base64 {
       var offset = 0
       var digitIndex = 0
       for byte in lines.lazy.joined() where digitIndex < digitCount - paddingCount {
-        guard let digit = value(of: byte) else { throw damaged }
+        guard let digit = Base64Digits.value(of: byte) else { throw damaged }
         digitIndex += 1
-        bits = (bits << 6 | UInt32(digit)) & 0xFFFF
+        bits = (bits << 6 | digit) & 0xFFFF
         unusedBitCount += 6
         guard unusedBitCount >= 8 else { continue }
         unusedBitCount -= 8
@@ -142,15 +142,4 @@ private enum Base64 {
   }
 
   private static var damaged: CertificateError { CertificateError(.malformed, "the base64 of a PEM block is damaged") }
-
-  private static func value(of byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
-    case UInt8(ascii: "+"): 62
-    case UInt8(ascii: "/"): 63
-    default: nil
-    }
-  }
 }

@@ -18,6 +18,15 @@ package enum FileCipher {
     package var hasValidPadding: Bool
   }
 
+  /// Returns the number of bytes of the padding, or `nil` if it is invalid. Each of its bytes is this number (PKCS#7).
+  static func paddingCount(of plaintext: some BidirectionalCollection<UInt8>) -> Int? {
+    let paddingCount = Int(plaintext.last ?? 0)
+    guard (1...FileCipher.blockSize).contains(paddingCount), paddingCount <= plaintext.count,
+      plaintext.suffix(paddingCount).allSatisfy({ $0 == UInt8(paddingCount) })
+    else { return nil }
+    return paddingCount
+  }
+
   /// Encrypts and pads a complete file.
   ///
   /// - Parameters:
@@ -115,12 +124,9 @@ package final class FileDecryptor {
       throw DataProtectionError(.malformed, "its length is zero or not a multiple of \(FileCipher.blockSize) bytes")
     }
     var block = try blocks.transform(UnsafeRawBufferPointer(start: nil, count: 0), holdingBackLastBlock: false)
-    let paddingCount = Int(block.last ?? 0)
-    let isValid =
-      (1...FileCipher.blockSize).contains(paddingCount)
-      && block.suffix(paddingCount).allSatisfy { $0 == UInt8(paddingCount) }
-    if isValid { block.removeLast(paddingCount) }
-    return FileCipher.Decrypted(bytes: block, hasValidPadding: isValid)
+    let paddingCount = FileCipher.paddingCount(of: block)
+    block.removeLast(paddingCount ?? 0)
+    return FileCipher.Decrypted(bytes: block, hasValidPadding: paddingCount != nil)
   }
 }
 

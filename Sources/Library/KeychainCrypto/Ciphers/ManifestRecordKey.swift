@@ -51,10 +51,7 @@ package final class ManifestRecordKey: Sendable {
     var plaintext = try [UInt8](count: record.count) { (output) throws(DataProtectionError) in
       try record.withRawBytes { (input) throws(DataProtectionError) in try context.update(input, into: output) }
     }
-    // Each byte of the padding is its length (PKCS#7).
-    let paddingCount = Int(plaintext.last ?? 0)
-    guard (1...size).contains(paddingCount), plaintext.suffix(paddingCount).allSatisfy({ $0 == UInt8(paddingCount) })
-    else {
+    guard let paddingCount = FileCipher.paddingCount(of: plaintext) else {
       throw DataProtectionError(.malformed, "the manifest's password and salt do not decrypt it")
     }
     plaintext.removeLast(paddingCount)

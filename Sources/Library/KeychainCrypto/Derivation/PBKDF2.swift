@@ -55,7 +55,7 @@ enum PBKDF2 {
   ) throws(DataProtectionError) -> Secret {
     guard step.rounds > 0 else { throw DataProtectionError(.unsupported, "a derivation with no iterations") }
     let blockSize = step.hash.size
-    let blockCount = (count + blockSize - 1) / blockSize
+    let blockCount = count / blockSize + (count.isMultiple(of: blockSize) ? 0 : 1)
     guard let lastIndex = UInt32(exactly: blockCount) else {
       throw DataProtectionError(.unsupported, "a derivation of this size")
     }

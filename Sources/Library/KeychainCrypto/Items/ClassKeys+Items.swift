@@ -196,14 +196,7 @@ extension ClassKeys {
     do throws(ItemFault) {
       let key = try unwrap(blob.wrappedKey, keyClass: blob.keyClass)
       let plaintext = try decrypted(blob.ciphertext, key: key)
-      // Each byte of the padding is its length (PKCS#7).
-      let paddingCount = plaintext.withBytes { bytes -> Int? in
-        guard let count = bytes.last.map(Int.init), (1...FileCipher.blockSize).contains(count), bytes.count >= count,
-          bytes.suffix(count).allSatisfy({ Int($0) == count })
-        else { return nil }
-        return count
-      }
-      guard let paddingCount else {
+      guard let paddingCount = plaintext.withBytes({ FileCipher.paddingCount(of: $0) }) else {
         throw .malformed(FormatError(.itemBlob, .malformed, "it does not end with valid padding"))
       }
       return plaintext.withBytes {

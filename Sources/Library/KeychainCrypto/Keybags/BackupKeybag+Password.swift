@@ -18,10 +18,10 @@ extension BackupKeybag {
   ///   - password: The new password, not empty.
   ///   - deviceKey: The hardware key of the source device.
   ///   - rounds: The iterations of the slow step; with `nil`, the keybag has only one step, as in iOS 10.1 and earlier.
-  ///   - random: The source of salts and of the keybag's identifier.
+  ///   - random: The source of the salts.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws:
-  ///   - `.damagedKeybag` if a class key cannot be unwrapped with that key.
+  ///   - `.damagedKeybag` if a class key cannot be unwrapped with `oldKey`.
   ///   - `.keyUnavailable` if a public key shows that the device key is wrong.
   ///   - `.hardwareLayerMissing` for a keybag that no device wrote. With a password, this could not be seen any more.
   ///   - `.unsupported` for an empty password or a number of iterations that readers reject.
@@ -63,7 +63,7 @@ extension BackupKeybag {
   ///   - keybag: The current keybag of the backup.
   ///   - oldKey: The key of the password, from `Keybag.matchedPasscodeKey`.
   ///   - deviceKey: The hardware key of the source device.
-  ///   - random: The source of salts and of the keybag's identifier.
+  ///   - random: The source of the salt.
   /// - Throws:
   ///   - `.wrongPassword`.
   ///   - `.damagedKeybag` if a class key cannot be unwrapped.

@@ -156,7 +156,7 @@ package struct SystemKeybag: Sendable, Equatable {
     }
   }
 
-  /// Checks the keybag's signature, and derives the key that wraps class keys from a passcode.
+  /// Checks the keybag's signature, and derives the passcode key.
   ///
   /// The signature does not show whether the passcode is correct. A wrong one is noticed when no class key unwraps.
   private func derivePasscodeKey(

@@ -4,29 +4,7 @@ import KeychainFormats
 
 /// An OpenSSL hash computation.
 struct DigestContext: ~Copyable {
-  enum Algorithm {
-    case sha1
-    case sha256
-
-    var handle: OpaquePointer? {
-      switch self {
-      case .sha1: Self.sha1Handle
-      case .sha256: Self.sha256Handle
-      }
-    }
-
-    // Fetched once and never freed: with `EVP_sha1()`, OpenSSL would look up the implementation for every hash, which
-    // takes longer than hashing a short message.
-    private nonisolated(unsafe) static let sha1Handle = EVP_MD_fetch(nil, "SHA1", nil)
-    private nonisolated(unsafe) static let sha256Handle = EVP_MD_fetch(nil, "SHA256", nil)
-
-    var size: Int {
-      switch self {
-      case .sha1: 20
-      case .sha256: 32
-      }
-    }
-  }
+  typealias Algorithm = DigestStream.Algorithm
 
   private let algorithm: Algorithm
   private let handle: OpaquePointer
@@ -67,5 +45,49 @@ struct DigestContext: ~Copyable {
     guard target.count == algorithm.size else { throw .crypto("a digest of \(target.count) bytes") }
     let bytes = target.baseAddress?.assumingMemoryBound(to: UInt8.self)
     guard EVP_DigestFinal_ex(handle, bytes, nil) == 1 else { throw .crypto("EVP_DigestFinal_ex") }
+  }
+}
+
+extension DigestStream.Algorithm {
+  var handle: OpaquePointer? {
+    switch self {
+    case .sha1: Self.sha1Handle
+    case .sha256: Self.sha256Handle
+    }
+  }
+
+  // Fetched once and never freed: with `EVP_sha1()`, OpenSSL would look up the implementation for every hash, which
+  // takes longer than hashing a short message.
+  private nonisolated(unsafe) static let sha1Handle = EVP_MD_fetch(nil, "SHA1", nil)
+  private nonisolated(unsafe) static let sha256Handle = EVP_MD_fetch(nil, "SHA256", nil)
+
+  var size: Int {
+    switch self {
+    case .sha1: 20
+    case .sha256: 32
+    }
+  }
+}
+
+/// HMAC (RFC 2104).
+enum MessageAuthentication {
+  static func code(
+    _ algorithm: DigestContext.Algorithm, key: UnsafeRawBufferPointer, message: [UInt8]
+  ) throws(DataProtectionError) -> [UInt8] {
+    try [UInt8](count: algorithm.size) { (buffer) throws(DataProtectionError) in
+      try code(algorithm, key: key, message: message, into: buffer)
+    }
+  }
+
+  /// Writes the code into a buffer of the algorithm's size, for a code that is secret.
+  static func code(
+    _ algorithm: DigestContext.Algorithm, key: UnsafeRawBufferPointer, message: [UInt8],
+    into buffer: UnsafeMutableRawBufferPointer
+  ) throws(DataProtectionError) {
+    guard let keySize = Int32(exactly: key.count) else { throw .crypto("an HMAC key of \(key.count) bytes") }
+    let target = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    guard HMAC(algorithm.handle, key.baseAddress, keySize, message, message.count, target, nil) != nil else {
+      throw .crypto("HMAC")
+    }
   }
 }

@@ -8,13 +8,6 @@ package final class DigestStream {
   package enum Algorithm: Sendable {
     /// The digests have 20 bytes (SHA-1) or 32 bytes (SHA-256).
     case sha1, sha256
-
-    fileprivate var internalAlgorithm: DigestContext.Algorithm {
-      switch self {
-      case .sha1: .sha1
-      case .sha256: .sha256
-      }
-    }
   }
 
   private let context: DigestContext
@@ -24,8 +17,8 @@ package final class DigestStream {
   ///
   /// - Throws: `.cryptoFailed`.
   package init(_ algorithm: Algorithm) throws(DataProtectionError) {
-    context = try DigestContext(algorithm.internalAlgorithm)
-    result = .allocate(byteCount: algorithm.internalAlgorithm.size, alignment: 16)
+    context = try DigestContext(algorithm)
+    result = .allocate(byteCount: algorithm.size, alignment: 16)
   }
 
   deinit { result.deallocate() }

@@ -146,10 +146,10 @@ extension FileRecord {
   /// - Throws: `.unencodable` if the path or the target is not UTF-8; the errors of writing a property list.
   package func archived() throws(FormatError) -> [UInt8] {
     guard !hasUndecodedNames else { throw FormatError(.fileRecord, .unencodable, "a name in it is not UTF-8") }
-    var objects = ArchivedObjects([.string("$null")])
+    var objects = ArchivedObjects(values: [.string("$null")])
     let root = objects.reserve()
     let members = members(addingTo: &objects)
-    objects[root] = .dictionary(members)
+    objects.values[root] = .dictionary(members)
     return try BinaryPlist.encode(
       .dictionary([
         "$version": .integer(100_000), "$archiver": .string("NSKeyedArchiver"),
@@ -168,7 +168,7 @@ extension FileRecord {
       // The key comes before its class.
       let key = objects.reserve()
       let dataClass = objects.append(Self.mutableDataClass)
-      objects[key] = Self.archived(encryptionKey, class: dataClass)
+      objects.values[key] = Self.archived(encryptionKey, class: dataClass)
       members["EncryptionKey"] = .uid(UInt64(key))
     }
     members["Mode"] = .integer(Int64(mode))
@@ -199,14 +199,7 @@ extension FileRecord {
 
 /// The objects of a keyed archive. They refer to each other by their indices, and the first one is the archive's null.
 private struct ArchivedObjects {
-  private(set) var values: [PropertyValue]
-
-  init(_ values: [PropertyValue]) { self.values = values }
-
-  subscript(index: Int) -> PropertyValue {
-    get { values[index] }
-    set { values[index] = newValue }
-  }
+  var values: [PropertyValue]
 
   /// Adds an object.
   ///
@@ -250,12 +243,12 @@ extension FileRecord {
       let recordIndex = index(referredToBy: root["$top"]?.dictionaryValue?["root"], in: values),
       var record = values[recordIndex].dictionaryValue
     else { throw FormatError(.fileRecord, .malformed, "it has no root") }
-    var objects = ArchivedObjects(values)
+    var objects = ArchivedObjects(values: values)
     // Nothing refers to the old key's object any more.
     if let oldKeyIndex = index(referredToBy: record["EncryptionKey"], in: values), oldKeyIndex != 0,
       oldKeyIndex != recordIndex
     {
-      objects[oldKeyIndex] = .string("$null")
+      objects.values[oldKeyIndex] = .string("$null")
     }
     record["EncryptionKey"] = nil
     if let size { record["Size"] = .integer(size) }
@@ -264,7 +257,7 @@ extension FileRecord {
       let dataClass = objects.append(mutableDataClass)
       record["EncryptionKey"] = objects.append(archived(encryptionKey, class: dataClass))
     }
-    objects[recordIndex] = .dictionary(record)
+    objects.values[recordIndex] = .dictionary(record)
     root["$objects"] = .array(objects.values)
     list = .dictionary(root)
   }

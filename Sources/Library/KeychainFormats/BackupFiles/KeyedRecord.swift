@@ -180,11 +180,7 @@ extension BinaryPlistReader {
   fileprivate func name(_ object: Object) -> DecodedName? {
     switch object {
     case .asciiString(let range): bytes.withBytes(range) { DecodedName($0) }
-    case .utf16String(let range):
-      DecodedName(
-        utf16: stride(from: range.lowerBound, to: range.upperBound, by: 2).map { offset in
-          UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
-        })
+    case .utf16String(let range): DecodedName(utf16: utf16Units(in: range))
     default: nil
     }
   }

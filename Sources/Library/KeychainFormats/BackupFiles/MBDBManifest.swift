@@ -204,7 +204,7 @@ private struct EntryReader {
   }
 
   private mutating func number(_ fieldName: String, byteCount: Int) throws(FormatError) -> UInt64 {
-    cursor.bytes(in: try cursor.take(byteCount, fieldName)).reduce(0) { $0 << 8 | UInt64($1) }
+    bigEndianInteger(cursor.bytes(in: try cursor.take(byteCount, fieldName)))
   }
 
   private func malformed(_ reason: String, at offset: Int) -> FormatError {

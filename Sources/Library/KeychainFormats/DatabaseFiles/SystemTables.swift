@@ -10,7 +10,7 @@ package enum SystemTables {
     "sqlite_stat4": "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
   ]
 
-  /// Returns whether SQLite itself created a table. The name is not sufficient, because a crafted schema can contain any
-  /// name.
+  /// Returns whether a table has the name and the statement of one of SQLite's tables. A name alone is not sufficient,
+  /// because a crafted schema can contain any name.
   package static func contains(_ name: String, statement: String) -> Bool { statements[name] == statement }
 }

@@ -27,7 +27,7 @@ package struct WriteAheadLog {
 
   /// Reads a log.
   ///
-  /// - Returns: `nil` if the header is not that of a log, or its checksum is wrong.
+  /// - Returns: `nil` if the bytes do not start with a log's header, or its checksum is wrong.
   package init?(_ bytes: [UInt8]) {
     guard let header = Header(bytes) else { return nil }
     let frameByteCount = Self.frameHeaderByteCount + header.pageByteCount

@@ -41,7 +41,7 @@ package enum PersistentReference: Sendable, Hashable {
     }
     let identifier = Array(bytes[Self.classByteCount...])
     switch identifier.count {
-    case 8: self = .rowID(kind, Int64(bitPattern: identifier.reduce(0) { $0 << 8 | UInt64($1) }))
+    case 8: self = .rowID(kind, Int64(bitPattern: bigEndianInteger(identifier)))
     case Self.uuidByteCount: self = .uuid(kind, identifier)
     default:
       throw FormatError(.persistentReference, .malformed, "it has \(bytes.count) bytes, not 12 or 20", offset: 4)
@@ -66,8 +66,7 @@ package enum PersistentReference: Sendable, Hashable {
   package func serialized() throws(FormatError) -> [UInt8] {
     switch self {
     case .rowID(let kind, let rowID):
-      let pattern = UInt64(bitPattern: rowID)
-      return Array(kind.rawValue.utf8) + (0..<8).reversed().map { UInt8(truncatingIfNeeded: pattern >> (8 * $0)) }
+      return Array(kind.rawValue.utf8) + bigEndianBytes(UInt64(bitPattern: rowID))
     case .uuid(let kind, let bytes):
       guard bytes.count == Self.uuidByteCount else {
         throw FormatError(.persistentReference, .unencodable, "an identifier of \(bytes.count) bytes, not 16")

@@ -47,7 +47,7 @@ extension Keybag {
 
     /// The four letters, or the number in hexadecimal if they are not printable.
     package var description: String {
-      let bytes = [UInt8](bigEndian: rawValue)
+      let bytes = bigEndianBytes(rawValue)
       guard bytes.allSatisfy({ (0x20...0x7E).contains($0) }) else { return "0x" + String(rawValue, radix: 16) }
       return String(decoding: bytes, as: UTF8.self)
     }
@@ -68,7 +68,7 @@ extension Keybag {
       self.value = value
     }
 
-    init(_ tag: Tag, _ word: UInt32) { self.init(tag, [UInt8](bigEndian: word)) }
+    init(_ tag: Tag, _ word: UInt32) { self.init(tag, bigEndianBytes(word)) }
 
     /// The number of bytes of the tag, the length and the value.
     var byteCount: Int { 4 + 4 + value.count }
@@ -105,8 +105,8 @@ extension Keybag {
 
   static func serialized(_ records: some Sequence<Record>) -> [UInt8] {
     records.reduce(into: []) { bytes, record in
-      bytes.append(bigEndian: record.tag.rawValue)
-      bytes.append(bigEndian: UInt32(truncatingIfNeeded: record.value.count))
+      bytes += bigEndianBytes(record.tag.rawValue)
+      bytes += bigEndianBytes(UInt32(truncatingIfNeeded: record.value.count))
       bytes.append(contentsOf: record.value)
     }
   }
@@ -127,5 +127,5 @@ extension [Keybag.Record] {
     }
   }
 
-  mutating func set(_ tag: Keybag.Tag, to word: UInt32?) { set(tag, to: word.map { [UInt8](bigEndian: $0) }) }
+  mutating func set(_ tag: Keybag.Tag, to word: UInt32?) { set(tag, to: word.map { bigEndianBytes($0) }) }
 }

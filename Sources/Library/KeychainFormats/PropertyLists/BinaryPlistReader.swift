@@ -198,15 +198,19 @@ struct BinaryPlistReader {
         return String(decoding: contents, as: UTF8.self)
       }
     case .utf16String(let range):
-      let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).map { offset in
-        UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
-      }
-      guard let text = String(validating: units, as: UTF16.self) else {
+      guard let text = String(validating: utf16Units(in: range), as: UTF16.self) else {
         throw malformed("a string with half a surrogate pair", range.lowerBound)
       }
       return text
     default:
       return nil
+    }
+  }
+
+  /// Returns the code units of a text in UTF-16.
+  func utf16Units(in range: Range<Int>) -> [UInt16] {
+    stride(from: range.lowerBound, to: range.upperBound, by: 2).map { offset in
+      UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
     }
   }
 

@@ -97,7 +97,7 @@ struct DERDecoder {
     case Tag.data, Tag.entitlements:
       return .data(try contents.takeBytes(contents.remaining, "data"))
     case Tag.string, Tag.numericString:
-      return .string(try string(of: element))
+      return .string(try text(of: element, String.init(utf8:)))
     case Tag.generalizedTime, Tag.utcTime:
       return .date(try date(of: element))
     case Tag.sequence: return .array(try values(of: element, depth: depth))
@@ -127,10 +127,6 @@ struct DERDecoder {
     let value = try element(in: &parts)
     try checkEnd(of: parts, after: "a key and its value")
     return (key, value)
-  }
-
-  private func string(of element: Element) throws(FormatError) -> String {
-    try text(of: element, String.init(utf8:))
   }
 
   /// Returns the attribute code in a dictionary's key.

@@ -85,7 +85,7 @@ struct DEREncoder {
   static func appendHeader(_ tag: UInt8, count: Int, to bytes: inout [UInt8]) {
     bytes.append(tag)
     guard count >= 0x80 else { return bytes.append(UInt8(count)) }
-    let digits = Self.bytes(of: Int64(count)).drop { $0 == 0 }
+    let digits = bigEndianBytes(UInt64(count)).drop { $0 == 0 }
     bytes.append(0x80 | UInt8(digits.count))
     bytes.append(contentsOf: digits)
   }
@@ -94,14 +94,10 @@ struct DEREncoder {
     appendElement(Tag.integer, contents(of: value), to: &bytes)
   }
 
-  private static func bytes(of value: Int64) -> [UInt8] {
-    (0..<8).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
-  }
-
   /// Returns the fewest bytes of two's complement that preserve the sign.
   private static func contents(of value: Int64) -> ArraySlice<UInt8> {
     if (-0x80..<0x80).contains(value) { return [UInt8(truncatingIfNeeded: value)] }
-    var digits = bytes(of: value)[...]
+    var digits = bigEndianBytes(UInt64(bitPattern: value))[...]
     // A first byte that only repeats the sign of the second one is not needed.
     while let first = digits.first, let second = digits.dropFirst().first,
       first == 0 && second < 0x80 || first == 0xFF && second >= 0x80

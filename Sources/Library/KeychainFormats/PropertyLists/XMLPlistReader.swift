@@ -141,9 +141,9 @@ struct XMLPlistReader {
         paddingCount += 1
         continue
       }
-      guard let value = Self.base64Value(of: character) else { throw scanner.malformed("data that is not Base64") }
+      guard let value = Base64Digits.value(of: character) else { throw scanner.malformed("data that is not Base64") }
       guard paddingCount == 0 else { throw scanner.malformed("data after its padding") }
-      bits = bits << 6 | UInt32(value)
+      bits = bits << 6 | value
       digitCount += 1
       guard digitCount.isMultiple(of: 4) else { continue }
       for shift in [UInt32(16), 8, 0] { bytes.append(UInt8(truncatingIfNeeded: bits >> shift)) }
@@ -157,18 +157,6 @@ struct XMLPlistReader {
     default: throw scanner.malformed("data that is cut short")
     }
     return bytes
-  }
-
-  /// Returns the six bits of a digit, or `nil` if the character is not a digit.
-  private static func base64Value(of character: UInt8) -> UInt8? {
-    switch character {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): character - UInt8(ascii: "A")
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): character - UInt8(ascii: "a") + 26
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0") + 52
-    case UInt8(ascii: "+"): 62
-    case UInt8(ascii: "/"): 63
-    default: nil
-    }
   }
 }
 

@@ -81,15 +81,6 @@ extension [UInt8] {
     append(contentsOf: (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) })
   }
 
-  mutating func append(bigEndian word: UInt32) {
-    append(contentsOf: (0..<4).reversed().map { UInt8(truncatingIfNeeded: word >> (8 * $0)) })
-  }
-
-  init(bigEndian word: UInt32) {
-    self = []
-    append(bigEndian: word)
-  }
-
   /// The value of a big-endian word, or `nil` unless there are four bytes.
   var bigEndianWord: UInt32? { count == 4 ? reduce(0) { $0 << 8 | UInt32($1) } : nil }
 }

@@ -21,7 +21,7 @@ enum ECDSASignature {
   }
 
   /// Returns the DER of both numbers, or `nil` if the bytes have the wrong size.
-  static func der(of bytes: [UInt8], size: Int) throws(CertificateError) -> [UInt8]? {
+  static func der(of bytes: [UInt8], size: Int) -> [UInt8]? {
     guard bytes.count == 2 * size else { return nil }
     func integer(_ digits: ArraySlice<UInt8>) -> [UInt8] {
       let significant = digits.drop { $0 == 0 }

@@ -33,7 +33,7 @@ extension KeyMaterial {
   ) throws(CertificateError) -> Bool {
     try check(.publicKey, scheme.keyType)
     let input = scheme == .rsaRaw ? try zeroPadded(digest) : digest
-    guard let signature = scheme == .ecdsaRFC4754 ? try ECDSASignature.der(of: signature, size: blockSize) : signature
+    guard let signature = scheme == .ecdsaRFC4754 ? ECDSASignature.der(of: signature, size: blockSize) : signature
     else { return false }
     let operation = try KeyOperation(self)
     try scheme.begin(operation, EVP_PKEY_verify_init)

@@ -107,3 +107,21 @@ final class ChainSearch {
   /// 2001-01-01 00:00 UTC, in Unix seconds.
   private static let referenceDateInUnixTime: Double = 978_307_200
 }
+
+/// A stack of certificates for OpenSSL.
+final class CertificateStack {
+  let handle: OpaquePointer?
+
+  init() { handle = OPENSSL_sk_new_null() }
+
+  func add(_ der: [UInt8]) throws(CertificateError) {
+    let certificate = try der.withRawBytes { (bytes) throws(CertificateError) in try X509Certificate(der: bytes) }
+    guard X509_up_ref(certificate.handle) == 1 else { throw .openSSL("X509_up_ref") }
+    guard OPENSSL_sk_push(handle, UnsafeRawPointer(certificate.handle)) > 0 else {
+      X509_free(certificate.handle)
+      throw .openSSL("OPENSSL_sk_push")
+    }
+  }
+
+  deinit { OPENSSL_sk_pop_free(handle) { X509_free($0.map { OpaquePointer($0) }) } }
+}
