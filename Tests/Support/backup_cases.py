@@ -203,7 +203,7 @@ def ios_10_0_properties(password=None, salt=SALT):
 
 
 def _files_with_recorded_size(size):
-    """Return the ordinary files with this size in the manifest, whatever the size of their contents is."""
+    """Return the ordinary files with this size in the manifest instead of the size of their contents."""
     return [replace(file, size=size) if file.is_regular and file.content else file for file in ordinary_files()]
 
 

@@ -186,10 +186,10 @@ def main():
 
 
 def add_figures(figures, title, measurements):
-    """Add the figures of the program, beside those of the copies."""
+    """Add the figures of the program, with the times of the copies beside them."""
     keyhaul = measurements["keyhaul"]
     seconds = statistics.median(keyhaul.seconds)
-    # The copies do not depend on the program, so those of both are used.
+    # The copies do not depend on the program, so the copies of both programs are used.
     copy_seconds = statistics.median(
         copy_time for measurement in measurements.values() for copy_time in measurement.copy_seconds)
     copy_processor = statistics.median(

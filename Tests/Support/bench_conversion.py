@@ -53,7 +53,7 @@ def archiving_seconds(command, target, expected):
 
 
 def measure(workspace, builds, rounds):
-    """Return the CPU times of `tar`, and those of each build and kind of archive."""
+    """Return the CPU times of `tar`, and of each build and kind of archive."""
     backup = pathlib.Path(workspace.path("backup"))
     expected = {
         str(path.relative_to(backup)): hashlib.sha256(path.read_bytes()).hexdigest()

@@ -67,7 +67,7 @@ def documents_problem(printed, expected):
 
     The processes write at the same time, so the documents may be mixed, and they contain the time that each took.
     """
-    # Each byte is counted, except those of numbers.
+    # Each byte is counted, except digits and points.
     counts, expected_counts = (
         collections.Counter(text.translate(None, b"0123456789.")) for text in (printed, expected))
     return "" if counts == expected_counts else f"it printed {len(printed)} bytes, not the documents of {len(expected)}"

@@ -17,8 +17,6 @@ from bench_files import timed
 from figures import Figures
 
 MAX_RATIO = 1.1
-
-
 ONE_PASSWORD, TWO_PASSWORDS = "inspect", ("diff", "rekey")
 
 

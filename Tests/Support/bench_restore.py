@@ -67,7 +67,7 @@ def load_in_other_process(arguments, source, target):
 
 
 def measure(arguments, workspace):
-    """Return the CPU seconds of each restore by each build, and those of SQLite."""
+    """Return the CPU seconds of each restore by each build, and of SQLite."""
     workspace.create_backup(arguments.items)
     seconds = {}
     for _ in range(arguments.rounds):

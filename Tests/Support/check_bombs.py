@@ -32,7 +32,7 @@ import zlib
 import backup_faults
 from checks import Checks
 from database_bombs import database_bombs
-from faults.bombs import nested_arrays
+from faults.bombs import binary_plist, nested_arrays
 from kill_commands import files
 from processes import Launcher
 
@@ -124,21 +124,6 @@ def zeros_in_gzip(head, count):
     for _ in range(count // MEBIBYTE):
         compressed += packer.compress(bytes(MEBIBYTE))
     return compressed + packer.flush()
-
-
-def binary_plist(objects, count=None):
-    """Return a binary property list with encoded objects. `count` is the declared number of objects.
-
-    It is "bplist00", the objects, the table of their offsets, and a trailer. The trailer has 6 zero bytes, the size of
-    an offset (4), the size of a reference (4), the object count, the root's index and the table's offset.
-    """
-    body, offsets = b"bplist00", []
-    for encoded_object in objects:
-        offsets.append(len(body))
-        body += encoded_object
-    offset_table = b"".join(struct.pack(">I", offset) for offset in offsets)
-    trailer = bytes(6) + bytes([4, 4]) + struct.pack(">QQQ", count or len(objects), 0, len(body))
-    return body + offset_table + trailer
 
 
 def property_lists():

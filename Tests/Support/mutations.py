@@ -548,7 +548,7 @@ add(
     "Apple/KeyhaulTesting/Moves/Move.swift",
     "(«unreadable.count», \"damaged\")",
     "neverInBackup.count",
-    "failure texts: the number of damaged items is that of the items in no backup",
+    "failure texts: the number of items in no backup is stated as the number of damaged items",
     "KeyhaulTestingTests.*(Story|Move)",
 )
 add(

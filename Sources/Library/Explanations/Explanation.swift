@@ -21,7 +21,7 @@ public struct Explanation: Sendable, Hashable {
   public let action: String
   /// The other methods that may move an item, if the page is about a reason why it stays behind.
   public let otherWays: String?
-  /// The items that are in no backup, such as "keys of a token", if the page is about a reason why they are not.
+  /// The items that no backup contains, such as "keys of a token", if the page is about a reason for that.
   package let absentItems: String?
   /// The publication of the rule; `nil` if the rule is Keyhaul's own.
   public let source: String?

@@ -9,24 +9,27 @@ LEVEL_COUNT, REFERENCE_COUNT = 23, 10
 SPARSE_BYTE_COUNT = 40 << 30
 
 
-def nested_arrays():
-    """Return a property list of 343 bytes with 10²³ values: each array has ten references to the next one.
+def binary_plist(objects, offset_size=4, reference_size=4, count=None):
+    """Return a binary property list with encoded objects. `count` is the declared number of objects.
 
-    A binary property list is "bplist00", the objects, the table of their offsets, and a trailer. The trailer has 6 zero
-    bytes, the size of an offset (2), the size of a reference (1), the object count, the root and the table's offset.
+    It is "bplist00", the objects, the table of their offsets, and a trailer. The trailer has 6 zero bytes, the size of
+    an offset, the size of a reference, the object count, the root's index and the table's offset.
     """
+    offset_table, body = b"", b"bplist00"
+    for encoded_object in objects:
+        offset_table += len(body).to_bytes(offset_size, "big")
+        body += encoded_object
+    trailer = bytes(6) + bytes([offset_size, reference_size])
+    return body + offset_table + trailer + struct.pack(">QQQ", count or len(objects), 0, len(body))
+
+
+def nested_arrays():
+    """Return a property list of 343 bytes with 10²³ values: each array has ten references to the next one."""
     arrays = [
         bytes([0xA0 | REFERENCE_COUNT]) + bytes([next_index] * REFERENCE_COUNT)
         for next_index in range(1, LEVEL_COUNT + 1)
     ]
-    objects = [*arrays, b"\x51a"]
-    offsets, body = [], b"bplist00"
-    for encoded_object in objects:
-        offsets.append(len(body))
-        body += encoded_object
-    offset_table = b"".join(struct.pack(">H", offset) for offset in offsets)
-    trailer = bytes(6) + bytes([2, 1]) + struct.pack(">QQQ", len(objects), 0, len(body))
-    return body + offset_table + trailer
+    return binary_plist([*arrays, b"\x51a"], offset_size=2, reference_size=1)
 
 
 def property_list_fault(name, summary, exit_codes, file_name, edit, *messages, base="encrypted"):

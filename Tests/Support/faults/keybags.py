@@ -304,5 +304,5 @@ def keybag_faults():
 def faults():
     """Return all faults of this module."""
     return [
-        *derivation_faults(), *absent_and_repeated_faults(), *header_faults(), *wrapped_key_faults(), *class_number_faults(), *wrapping_faults(),
-        *key_type_faults(), *keybag_faults()]
+        *derivation_faults(), *absent_and_repeated_faults(), *header_faults(), *wrapped_key_faults(),
+        *class_number_faults(), *wrapping_faults(), *key_type_faults(), *keybag_faults()]

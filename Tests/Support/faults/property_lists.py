@@ -5,6 +5,7 @@ import plistlib
 import struct
 
 from . import DAMAGED, NOT_FOUND, PARTIAL, REFUSED, SUCCESS, Fault, flip_bit
+from .bombs import binary_plist
 
 
 def all_commands(exit_code):
@@ -58,20 +59,9 @@ def with_entity(declared, reference=b"&e;"):
 
 
 def nested_arrays(depth):
-    """Return a binary property list of arrays, each in the one before.
-
-    It is "bplist00", the objects, the table of their offsets, and a trailer. The trailer has 6 zero bytes, the size of
-    an offset (4), the size of a reference (2), the object count, the root's index and the table's offset.
-    """
+    """Return a binary property list of arrays, each in the one before."""
     arrays = [b"\xa1" + struct.pack(">H", index + 1) for index in range(depth)]
-    objects = [*arrays, b"\x09"]
-    offsets, body = [], b"bplist00"
-    for encoded_object in objects:
-        offsets.append(len(body))
-        body += encoded_object
-    offset_table = b"".join(struct.pack(">I", offset) for offset in offsets)
-    trailer = bytes(6) + bytes([4, 2]) + struct.pack(">QQQ", len(objects), 0, len(body))
-    return body + offset_table + trailer
+    return binary_plist([*arrays, b"\x09"], reference_size=2)
 
 
 def manifest_faults():

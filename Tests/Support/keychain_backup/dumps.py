@@ -237,12 +237,13 @@ def _dumper_lines(table, attributes, secret):
     shown_secret = "" if secret is None else secret.decode()
     if table == "genp":
         return [
-            f"Service: {value('svce')}", f"Account: {value('acct')}", *common_lines, f"{end_color}Description: {value('desc')}",
-            f"Comment: {value('icmt')}", f"Synchronizable: {value('sync')}", f"Generic Field: {value('gena')}",
-            f"Keychain Data: {shown_secret}", ""]
+            f"Service: {value('svce')}", f"Account: {value('acct')}", *common_lines,
+            f"{end_color}Description: {value('desc')}", f"Comment: {value('icmt')}", f"Synchronizable: {value('sync')}",
+            f"Generic Field: {value('gena')}", f"Keychain Data: {shown_secret}", ""]
     if table == "inet":
         return [
-            f"Server: {value('srvr')}", f"Account: {value('acct')}", *common_lines, f"{end_color}Keychain Data: {shown_secret}", ""]
+            f"Server: {value('srvr')}", f"Account: {value('acct')}", *common_lines,
+            f"{end_color}Keychain Data: {shown_secret}", ""]
     if table == "cert":
         return [
             "Summary: made up", *common_lines, f"{end_color}Serial Number: {value('slnr')}", "Subject Key ID: (null)",

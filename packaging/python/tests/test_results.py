@@ -193,7 +193,7 @@ class Schema:
         return properties
 
     def required(self) -> set[str]:
-        """Return the members that every object of this part has: those that all of its alternatives require, and more."""
+        """Return the members that every object of this part has, whichever alternative it is."""
         alternatives = [part.required() for part in self.components("oneOf")]
         common = set.intersection(*alternatives) if alternatives else set()
         return common.union(self.part.get("required", ()), *(part.required() for part in self.components("allOf")))

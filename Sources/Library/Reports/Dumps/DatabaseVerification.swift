@@ -3,10 +3,10 @@ package import KeyhaulKit
 /// The result of verifying a keychain database (`database-verification/1`): its pages and log, whether each row can be
 /// decrypted, and whether the columns match the encrypted items.
 package struct DatabaseVerification {
-  let name: String
-  let database: KeychainDatabase
-  let rows: [KeychainDatabase.DecryptedRow]
-  let checks: [Check]
+  private let name: String
+  private let database: KeychainDatabase
+  private let rows: [KeychainDatabase.DecryptedRow]
+  private let checks: [Check]
 
   /// The checks in their order. The raw value is the identifier in machine-readable output.
   package enum CheckID: String, CaseIterable, Sendable {
@@ -20,14 +20,14 @@ package struct DatabaseVerification {
   }
 
   /// The result of a check.
-  enum Outcome {
+  private enum Outcome {
     case passed
     case failed
     /// Something could not be checked.
     case unchecked
   }
 
-  struct Check {
+  private struct Check {
     let id: CheckID
     let outcome: Outcome
     let detail: String

@@ -24,7 +24,7 @@ public struct OutlookSummary: Sendable {
   /// The names of the source and the backups in commands.
   let placeholders: CommandPlaceholders
   /// Whether the source was a stream, which no later command can read.
-  let isStream: Bool
+  private let isStream: Bool
 
   /// Creates the summary of an outlook.
   ///

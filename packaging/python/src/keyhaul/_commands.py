@@ -33,6 +33,18 @@ FORMATS: Mapping[str, type[Answer]] = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class _Options:
+    """The arguments that `inspect`, `verify` and `plan` share."""
+
+    password: PasswordSource | None
+    device_key: str | None
+    home: str | None
+    program: str | None
+    timeout: float | None
+    cancel: threading.Event | None = None
+
+
 def inspect(
     backup: Backup,
     *,
@@ -50,18 +62,8 @@ def inspect(
     Addresses and objects are read once, in chunks, and nothing is written to the disk. `items` also lists the items,
     which needs the password.
     """
-    return _call(
-        "inspect",
-        backup,
-        Inspection,
-        flags=["--list"] if items else [],
-        password=password,
-        device_key=device_key,
-        home=home,
-        program=program,
-        timeout=timeout,
-        cancel=cancel,
-    )
+    options = _Options(password, device_key, home, program, timeout, cancel)
+    return _call("inspect", backup, Inspection, ["--list"] if items else [], options)
 
 
 def verify(
@@ -80,18 +82,8 @@ def verify(
     A damaged backup is a result, not an error. The files of an address or a stream are not checked, because it is read
     only once. They are listed in `unchecked`.
     """
-    return _call(
-        "verify",
-        backup,
-        Verification,
-        flags=["--quick"] if quick else [],
-        password=password,
-        device_key=device_key,
-        home=home,
-        program=program,
-        timeout=timeout,
-        cancel=cancel,
-    )
+    options = _Options(password, device_key, home, program, timeout, cancel)
+    return _call("verify", backup, Verification, ["--quick"] if quick else [], options)
 
 
 def plan(
@@ -106,18 +98,8 @@ def plan(
     cancel: threading.Event | None = None,
 ) -> Plan:
     """Return what a restore to the device `to` would do, or without `to`, what a new and the same device would get."""
-    return _call(
-        "plan",
-        backup,
-        _plan_type(to),
-        flags=_target_flags(to),
-        password=password,
-        device_key=device_key,
-        home=home,
-        program=program,
-        timeout=timeout,
-        cancel=cancel,
-    )
+    options = _Options(password, device_key, home, program, timeout, cancel)
+    return _call("plan", backup, _plan_type(to), _target_flags(to), options)
 
 
 def is_listable(path: str) -> bool:
@@ -150,8 +132,7 @@ def stream_results(
     `TimedOut`, and is the last one.
     """
     result_type = _result_type(verb, to)
-    flags = _target_flags(to)
-    secret, arguments = _arguments(verb, flags=flags, password=password, device_key=device_key, home=home)
+    secret, arguments = _arguments(verb, _target_flags(to), _Options(password, device_key, home, program, timeout))
     arguments += ["--format", "ndjson", "--jobs", "1", "--paths-from", "-"]
     stream = io.BytesIO(b"".join(path.encode("utf-8") + b"\0" for path in paths))
     started = time.monotonic()
@@ -223,46 +204,37 @@ def _target_flags(to: str | None) -> list[str]:
     return [] if to is None else [_option("--to", to)]
 
 
-def _call(
-    verb: Command,
-    backup: Backup,
-    result_type: type[A],
-    *,
-    flags: Sequence[str],
-    password: PasswordSource | None,
-    device_key: str | None,
-    home: str | None,
-    program: str | None,
-    timeout: float | None,
-    cancel: threading.Event | None,
-) -> A:
+def _call(verb: Command, backup: Backup, result_type: type[A], flags: Sequence[str], options: _Options) -> A:
     """Run a command on one backup, and return its result."""
-    secret, arguments = _arguments(verb, flags=flags, password=password, device_key=device_key, home=home)
+    secret, arguments = _arguments(verb, flags, options)
     arguments.append("--json")
-    executable = find_program(program)
+    executable = find_program(options.program)
     is_path = isinstance(backup, (str, os.PathLike)) and not _streams.is_address(os.fspath(backup))
-    if isinstance(password, PasswordList) and not is_path:
+    if isinstance(options.password, PasswordList) and not is_path:
         raise TypeError("a list of passwords works with paths, not with streams")
     with _streams.open_backup(backup) as (path, stream):
         if stream is not None:
             # Otherwise the program would put a large manifest into a temporary file.
             arguments.append("--memory")
         completed = _process.run(
-            executable, [*arguments, "--", path], stream=stream, secret=secret, timeout=timeout, cancel=cancel
+            executable,
+            [*arguments, "--", path],
+            stream=stream,
+            secret=secret,
+            timeout=options.timeout,
+            cancel=options.cancel,
         )
     return _result(result_type, completed)
 
 
-def _arguments(
-    verb: Command, *, flags: Sequence[str], password: PasswordSource | None, device_key: str | None, home: str | None
-) -> tuple[bytes | None, list[str]]:
+def _arguments(verb: Command, flags: Sequence[str], options: _Options) -> tuple[bytes | None, list[str]]:
     """Return the secret for the pipe, and the arguments that all calls have."""
-    secret, password_flags = _password_flags(password)
+    secret, password_flags = _password_flags(options.password)
     arguments = [verb, *password_flags, "--quiet", "--no-input", *flags]
-    if device_key is not None:
-        arguments.append(_option("--device-key-file", _file(device_key)))
-    if home is not None:
-        arguments.append(_option("--home", home))
+    if options.device_key is not None:
+        arguments.append(_option("--device-key-file", _file(options.device_key)))
+    if options.home is not None:
+        arguments.append(_option("--home", options.home))
     return secret, arguments
 
 
@@ -359,7 +331,7 @@ def _is_result(result_type: type[Answer], code: int, document: Mapping[str, Any]
 def _decode_result(
     result_type: type[A], document: Mapping[str, Any], code: int, failure: KeyhaulError, seconds: float
 ) -> A:
-    """Return the result in a document. It contains the failure if the code says that the backup is damaged or refused."""
+    """Return the result in a document, with the failure if the code means that the backup is damaged or refused."""
     try:
         result = decode(result_type, document)
     except DecodingError as fault:

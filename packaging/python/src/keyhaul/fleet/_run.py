@@ -293,7 +293,7 @@ class _Results:
         return len(self._results)
 
     def add(self, result: JobResult) -> None:
-        """Add a result, unless there is one for its path. A result without a row means that the earlier row is current."""
+        """Add a result, unless its path has one. A result without a row means that the earlier row is current."""
         if result.index in self._results:
             return
         if result.row is None:

@@ -218,7 +218,8 @@ def _run_command(verb: Command, states: Sequence[_BackupState], settings: Settin
     listable: list[_BackupState] = []
     single: list[_BackupState] = []
     for state in states:
-        # Each path is tested only once: a second test could give the other answer, so that the backup is in both lists or none.
+        # Each path is tested only once, because a second test could have another result. The backup would then be in both
+        # lists or in neither.
         (listable if _commands.is_listable(state.job.path) else single).append(state)
     while len(listable) > 1:
         result_count = _run_for_many(verb, listable, settings)
