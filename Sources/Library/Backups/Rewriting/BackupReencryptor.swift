@@ -217,16 +217,11 @@ final class BackupReencryptor<Random: RandomSource> {
     return try archive.fileKey(field, of: part, keys: keys)
   }
 
-  /// A new key, shared by reference, because a noncopyable `Secret` cannot be in a tuple.
-  private final class NewKey {
-    let secret: Secret
-    init(_ secret: consuming Secret) { self.secret = secret }
-  }
-
-  /// Creates a file key, which is also returned wrapped with the key of a class.
-  private func makeKey(of keyClass: KeyClass) throws(KeyhaulError) -> (NewKey, ClassWrappedKey) {
+  /// Creates a file key, which is also returned wrapped with the key of a class. The key is boxed, because a noncopyable
+  /// `Secret` cannot be in a tuple.
+  private func makeKey(of keyClass: KeyClass) throws(KeyhaulError) -> (SecretBox, ClassWrappedKey) {
     let key = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
-      NewKey(try Secret(count: 32, from: random))
+      SecretBox(try Secret(count: 32, from: random))
     }
     let field = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
       try keys.wrapFileKey(key.secret, keyClass: keyClass, random: random)
@@ -241,7 +236,7 @@ final class BackupReencryptor<Random: RandomSource> {
     let database: [UInt8]
     let manifest: [UInt8]
     /// The key of the list of files, or `nil` if the list is not encrypted.
-    let key: NewKey?
+    let key: SecretBox?
   }
 
   /// Returns the stored list of files and manifest, which depend on all other files.
@@ -260,7 +255,7 @@ final class BackupReencryptor<Random: RandomSource> {
     return DeferredMetadata(database: database, manifest: manifest, key: key)
   }
 
-  private func makeSeal(of entries: [SealFile.Entry], _ key: NewKey?) throws(KeyhaulError) -> SealFile {
+  private func makeSeal(of entries: [SealFile.Entry], _ key: SecretBox?) throws(KeyhaulError) -> SealFile {
     guard let key else { return try SealBuilder(manifestKey: nil).seal(of: entries) }
     return try SealBuilder(manifestKey: key.secret.copy()).seal(of: entries)
   }
