@@ -56,7 +56,7 @@ package struct DecryptedBackup: Sendable {
   /// The number of listed files without an identifier, whose payloads cannot be found and are not in the copy.
   package let rowWithoutIdentifierCount: Int
 
-  /// The files whose content does not match their digest in the list, which is kept.
+  /// The files whose content does not match the seal, or their digest in the list, which is kept.
   package let differing: [ListedFile]
 
   /// Whether all listed files are in the copy and match their digests.
