@@ -21,7 +21,7 @@ struct EncryptionStatus {
     stored: () throws(KeyhaulError) -> StoredPayloads
   ) throws(KeyhaulError) {
     let isManifestMissing = !parts.contains(.manifest)
-    // Without a manifest, the stored content decides. A manifest that makes no claim has a key for an encrypted list.
+    // Without a manifest, the stored content decides. If a manifest makes no claim, its key for the list is one.
     let claimsEncryption = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
     guard claimsEncryption, layout == .manifestDB, let list = try Self.plaintextManifest(parts) else {
       let hasEncryptedDatabase = claimsEncryption && layout == .manifestDB && parts.database != nil

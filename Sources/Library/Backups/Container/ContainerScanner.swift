@@ -202,8 +202,8 @@ struct ContainerScanner {
     if directories.isEmpty {
       for name in candidates where try metadata[name]?.hasPlaintextList() == true { directories.append(name) }
     }
-    // A folder inside a backup's folder is not a second backup. All such folders directly follow the backup's folder, so
-    // millions of folders need not be compared with each other.
+    // A folder inside a backup's folder is not a second backup. All such folders directly follow the backup's folder,
+    // so millions of folders need not be compared with each other.
     return directories.reduce(into: [EntryName]()) { outermost, directory in
       if let last = outermost.last, !last.isEmpty, directory.isInside(last) { return }
       outermost.append(directory)

@@ -152,7 +152,7 @@ package struct FileExtractor: Sendable {
     }
   }
 
-  /// Creates an empty journal, which replaces that of an interrupted run.
+  /// Creates an empty journal, which replaces the journal of an interrupted run.
   private func makeJournal(
     in folder: ExtractionFolder, header: JSONValue, count: Int
   ) throws(Errno) -> ExtractionJournal {

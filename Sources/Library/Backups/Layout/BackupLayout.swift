@@ -104,7 +104,7 @@ package enum BackupPath {
   /// Returns the identifier of the payload at a path of either layout. Ignores case, because file systems and tools
   /// change it.
   ///
-  /// - Returns: The identifier, or `nil` if the path is not that of a payload.
+  /// - Returns: The identifier, or `nil` if no payload has such a path.
   static func payload(at components: some BidirectionalCollection<some StringProtocol>) -> String? {
     guard let last = components.last, last.utf8.count == 40 else { return nil }
     let identifier = isFileIdentifier(last) ? String(last) : last.lowercased()

@@ -217,8 +217,8 @@ final class BackupReencryptor<Random: RandomSource> {
     return try archive.fileKey(field, of: part, keys: keys)
   }
 
-  /// Creates a file key, which is also returned wrapped with the key of a class. The key is boxed, because a noncopyable
-  /// `Secret` cannot be in a tuple.
+  /// Creates a file key, which is also returned wrapped with the key of a class. The key is boxed, because a
+  /// noncopyable `Secret` cannot be in a tuple.
   private func makeKey(of keyClass: KeyClass) throws(KeyhaulError) -> (SecretBox, ClassWrappedKey) {
     let key = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
       SecretBox(try Secret(count: 32, from: random))

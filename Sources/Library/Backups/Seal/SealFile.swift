@@ -216,7 +216,7 @@ package enum SealCoverage {
     ([MetadataFile.manifest, .status, .info, .database, .oldDatabase] + MetadataFile.journals)
     .map { Array($0.path.utf8) }
 
-  /// Returns whether a path is that of a metadata file, or of a payload of either layout: `51a4616e…` or
+  /// Returns whether a metadata file or a payload of either layout has this path. A payload's is `51a4616e…` or
   /// `51/51a4616e…`, with 40 hexadecimal digits.
   static func includes(_ path: ArraySlice<UInt8>) -> Bool {
     if metadataPaths.contains(where: { $0.elementsEqual(path) }) { return true }

@@ -5,9 +5,9 @@ import Synchronization
 
 /// A reader of payloads as listed files, concurrently if they are separate files.
 ///
-/// The digest in a record is that of the stored bytes in most lists of encrypted backups, and of the plaintext in
-/// others. If the digest of the stored bytes does not match, a file that can be read again is read again, to compare
-/// the digest of its plaintext. After a plaintext digest has matched once, both digests are computed in the first read.
+/// Most lists of encrypted backups record the digest of the stored bytes, others the digest of the plaintext. If the
+/// stored bytes do not match, a separate payload file is read again to compare its plaintext. After a plaintext has
+/// matched once, both digests are computed in the first read.
 package final class PayloadReader: Sendable {
   private let archive: BackupArchive
   private let hasPlainDigests = Atomic(false)

@@ -139,7 +139,8 @@ struct BackupAssembly {
     let (encryptor, wrappedKey) = try makeEncryptor(keys: keys, random: random)
     try forEachPortion { (portion) throws(KeyhaulError) in
       plainByteCount += portion.count
-      let bytes = try translatingErrors(in: "a file") { () throws(DataProtectionError) in try encryptor.update(portion)
+      let bytes = try translatingErrors(in: "a file") { () throws(DataProtectionError) in
+        try encryptor.update(portion)
       }
       try bytes.withRawBytes { (bytes) throws(KeyhaulError) in try builder.append(bytes) }
     }
@@ -158,7 +159,8 @@ struct BackupAssembly {
     let field = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
       try keys.wrapFileKey(key, keyClass: Self.keyClass, random: random)
     }
-    let encryptor = try translatingErrors(in: "a file") { () throws(DataProtectionError) in try FileEncryptor(key: key)
+    let encryptor = try translatingErrors(in: "a file") { () throws(DataProtectionError) in
+      try FileEncryptor(key: key)
     }
     let wrappedKey = try translatingErrors(in: "the key of a file") { () throws(FormatError) in
       try ClassWrappedKey(parsing: field)
