@@ -294,9 +294,8 @@ extension EntryPath {
   /// Returns the directory around the backup's files and the identifier of the payload with this path, or `nil` if it
   /// is not the path of a payload in the layout.
   fileprivate func payload(in layout: BackupLayout) -> (directory: EntryName, identifier: String)? {
-    guard let name = components.last, name.count == 40 else { return nil }
+    guard let name = components.last, isFileIdentifier(utf8: name) else { return nil }
     let identifier = String(decoding: name, as: UTF8.self)
-    guard isFileIdentifier(identifier) else { return nil }
     // In a directory with the first two digits, it is a payload of the newer layout only.
     if layout == .mbdb, components.count > 1, components[components.count - 2].elementsEqual(name.prefix(2)) {
       return nil
