@@ -68,7 +68,7 @@ extension ManifestDatabase {
   fileprivate func payloadCounts(
     _ stored: StoredPayloads
   ) throws(KeyhaulError) -> (plain: Int, encrypted: Int) {
-    let blockByteCount: Int64 = 16
+    let blockByteCount = Int64(RandomAccessDecryptor.blockByteCount)
     let records = RecordReader(key: nil)
     var (plainCount, encryptedCount) = (0, 0)
     try forEachRow("fileID, file", where: "file IS NOT NULL", atMost: Self.maximumSampleCount) { row in
