@@ -68,6 +68,14 @@ struct DeepArchiveTests {
     }
   }
 
+  @Test("A folder inside one of two backups is not a third backup")
+  func innerOfSeveral() throws {
+    // In the order of bytes, "one-b" is between "one" and "one/old".
+    let tar = try packed(in: ["one/", "one-b/", "one/old/"])[0]
+    let error = try #require(try failure(opening: tar))
+    #expect(error.reason == "it contains 2 backups, in \"one\" and \"one-b\"")
+  }
+
   @Test("The error for an archive without a backup advises unpacking it")
   func none() throws {
     var tar = TarFixture()

@@ -194,9 +194,6 @@ extension BackupArchive {
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> PayloadScan {
-    switch keys {
-    case .none: try PayloadScanner(storedBytesOf: file, in: self).run(payload, portion)
-    case .some(let keys): try PayloadScanner(of: file, in: self, with: keys).run(payload, portion)
-    }
+    try PayloadScanner(of: file, in: self, with: keys).run(payload, portion)
   }
 }

@@ -126,8 +126,8 @@ extension BackupArchive {
     return KeychainPayload(bytes: bytes, file: file, fileList: list, anomalies: anomalies)
   }
 
-  /// Returns whether a recorded digest is that of the stored bytes or, as in some lists of encrypted backups, of the
-  /// plaintext. An empty digest in a list of an unencrypted backup counts as none.
+  /// Returns whether the stored bytes have a recorded digest or, as in some lists of encrypted backups, the plaintext
+  /// has it. An empty digest in the list of an unencrypted backup is ignored.
   private func isDigest(
     _ digest: [UInt8], of plaintext: [UInt8], storedAs stored: SpooledData
   ) throws(KeyhaulError) -> Bool {

@@ -153,7 +153,7 @@ public struct BackupArchive: Sendable {
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.propertyList(.info, of: parts, &unreadable, InfoPlist.init(parsing:))
     anomalies += try Self.payloadAnomalies(of: source, layout, isKeychainRenamed: parts.isKeychainRenamed)
-    // Not even a partial backup is left without any readable metadata file.
+    // Without a manifest, a list of files and a readable property list, there is nothing to show.
     if let manifestError, parts.layout == nil, status == nil, computerProperties == nil { throw manifestError }
     if let anomaly = Self.anomaly(of: status, unreadable) { anomalies.append(anomaly) }
     anomalies += unreadable.map(\.anomaly)

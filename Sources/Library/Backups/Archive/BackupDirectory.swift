@@ -52,7 +52,7 @@ package enum BackupDirectory {
       }
   }
 
-  /// Returns whether a folder's name is that of a device's backup: the device identifier, with or without a date.
+  /// Returns whether a folder has the name of a device's backup: the device identifier, with or without a date.
   package static func isDeviceIdentifier(_ name: String) -> Bool { parts(of: name).identifier != nil }
 
   /// The maximum number of directories that are read.

@@ -21,7 +21,7 @@ struct EncryptionStatus {
     stored: () throws(KeyhaulError) -> StoredPayloads
   ) throws(KeyhaulError) {
     let isManifestMissing = !parts.contains(.manifest)
-    // Without a manifest, the stored content decides. A manifest that makes no claim has a key for an encrypted list.
+    // Without a manifest, the stored content decides. If a manifest makes no claim, its key for the list is one.
     let claimsEncryption = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
     guard claimsEncryption, layout == .manifestDB, let list = try Self.plaintextManifest(parts) else {
       let hasEncryptedDatabase = claimsEncryption && layout == .manifestDB && parts.database != nil
@@ -68,7 +68,7 @@ extension ManifestDatabase {
   fileprivate func payloadCounts(
     _ stored: StoredPayloads
   ) throws(KeyhaulError) -> (plain: Int, encrypted: Int) {
-    let blockByteCount: Int64 = 16
+    let blockByteCount = Int64(RandomAccessDecryptor.blockByteCount)
     let records = RecordReader(key: nil)
     var (plainCount, encryptedCount) = (0, 0)
     try forEachRow("fileID, file", where: "file IS NOT NULL", atMost: Self.maximumSampleCount) { row in

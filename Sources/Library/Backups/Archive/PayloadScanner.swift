@@ -46,19 +46,15 @@ package struct PayloadScanner {
   /// Whether the scanner decrypts the payload. Without the file's key, it reads the stored bytes.
   package var decrypts: Bool { decryptor != nil }
 
-  /// Creates a scanner that reads the stored bytes.
-  package init(storedBytesOf file: ListedFile, in archive: BackupArchive) throws(KeyhaulError) {
-    self.init(file, try Self.record(of: file, in: archive), in: archive, decryptor: nil)
-  }
-
   /// Creates a scanner that decrypts the payload if the backup has a password.
   ///
+  /// - Parameter keys: The unlocked keybag, or `nil` to read only the stored bytes.
   /// - Throws: `.damaged` if an encrypted file has no key, or the error of unwrapping the key.
   package init(
-    of file: ListedFile, in archive: BackupArchive, with keys: ClassKeys
+    of file: ListedFile, in archive: BackupArchive, with keys: ClassKeys?
   ) throws(KeyhaulError) {
     let record = try Self.record(of: file, in: archive)
-    guard archive.areFilesEncrypted else {
+    guard let keys, archive.areFilesEncrypted else {
       self.init(file, record, in: archive, decryptor: nil)
       return
     }

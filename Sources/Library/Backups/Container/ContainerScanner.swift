@@ -194,23 +194,27 @@ struct ContainerScanner {
     return Contents(directory: directory, parts: parts, payloads: stored)
   }
 
-  /// Returns the directories with a manifest, sorted by name. If there is none, returns those with an unencrypted list
-  /// of files.
+  /// Returns the directories with a manifest. If there is none, returns those with an unencrypted list of files.
   private func backupDirectories() throws(KeyhaulError) -> [EntryName] {
     let candidates = metadata.keys.filter { $0.lastComponent != Self.snapshotDirectory }
-      .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+      .sorted { $0.precedesAsPath($1) }
     var directories = candidates.filter { metadata[$0]?.contains(.manifest) == true }
     if directories.isEmpty {
       for name in candidates where try metadata[name]?.hasPlaintextList() == true { directories.append(name) }
     }
-    // A folder inside a backup's folder is not a second backup.
-    return directories.filter { inner in !directories.contains { !$0.isEmpty && inner.isInside($0) } }
+    // A folder inside a backup's folder is not a second backup. All such folders directly follow the backup's folder,
+    // so millions of folders need not be compared with each other.
+    return directories.reduce(into: [EntryName]()) { outermost, directory in
+      if let last = outermost.last, !last.isEmpty, directory.isInside(last) { return }
+      outermost.append(directory)
+    }
   }
 
   private static let maximumNamedDirectoryCount = 3
 
   private static func severalBackups(in directories: [EntryName]) -> KeyhaulError {
-    var names = directories.prefix(maximumNamedDirectoryCount).map { $0.isEmpty ? "its top folder" : quoted($0) }
+    let sorted = directories.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    var names = sorted.prefix(maximumNamedDirectoryCount).map { $0.isEmpty ? "its top folder" : quoted($0) }
     let otherCount = directories.count - names.count
     if otherCount > 0 { names.append("\(otherCount) other folders") }
     return KeyhaulError(
@@ -290,9 +294,8 @@ extension EntryPath {
   /// Returns the directory around the backup's files and the identifier of the payload with this path, or `nil` if it
   /// is not the path of a payload in the layout.
   fileprivate func payload(in layout: BackupLayout) -> (directory: EntryName, identifier: String)? {
-    guard let name = components.last, name.count == 40 else { return nil }
+    guard let name = components.last, isFileIdentifier(utf8: name) else { return nil }
     let identifier = String(decoding: name, as: UTF8.self)
-    guard isFileIdentifier(identifier) else { return nil }
     // In a directory with the first two digits, it is a payload of the newer layout only.
     if layout == .mbdb, components.count > 1, components[components.count - 2].elementsEqual(name.prefix(2)) {
       return nil

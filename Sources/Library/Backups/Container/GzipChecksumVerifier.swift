@@ -138,7 +138,7 @@ final class GzipChecksumVerifier: ByteSource {
     boundary.byteCount == UInt32(truncatingIfNeeded: byteCount) && boundary.checksum == checksum.value
   }
 
-  /// Ends the current member, and empty ones after it, if its checksum and length match those of a boundary.
+  /// Ends the current member, and empty ones after it, if a boundary has its checksum and length.
   private func endMembers() {
     while let index = pending.prefix(Self.maximumAttemptCount).firstIndex(where: isEnd) {
       pending.removeFirst(index + 1)

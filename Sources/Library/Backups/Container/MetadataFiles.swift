@@ -11,7 +11,7 @@ package struct MetadataFiles: Sendable {
   package var sealFault: KeyhaulError?
   /// The log and the journal of `Manifest.db` that were not read, with the reasons.
   package var unreadJournals: [MetadataFile: (byteCount: Int64, reason: String)] = [:]
-  /// The pages of a log or journal that replace those of `Manifest.db`, and their file.
+  /// The pages of a log or journal that replace pages of `Manifest.db`, and their file.
   var replacementPages: (pages: ReplacementPages, from: MetadataFile)?
   /// Whether the keychain file is at an unusual path.
   package var isKeychainRenamed = false

@@ -43,16 +43,14 @@ package final class SpooledData: Sendable {
     }
   }
 
-  private static let portionByteCount = 1 << 18
-
   /// Passes the content to a closure in portions.
   package func forEachPortion(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: min(byteCount, Self.portionByteCount), alignment: 16)
+    let portionByteCount = FileDescriptorSource.chunkByteCount
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, portionByteCount), alignment: 16)
     defer { buffer.deallocate() }
-    for start in stride(from: 0, to: byteCount, by: Self.portionByteCount) {
+    for start in stride(from: 0, to: byteCount, by: portionByteCount) {
       let chunk = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
       try read(at: start, into: chunk)
       try body(UnsafeRawBufferPointer(chunk))

@@ -24,14 +24,19 @@ struct ComparableItems {
       (first, second, sharesReferences) = (firstItems, secondItems, false)
       return
     }
-    let secondIndices = Self.indicesByReference(secondItems)
-    sharesReferences = Self.indicesByReference(firstItems).keys.contains { secondIndices[$0] != nil }
+    var firstIndices = Self.indicesByReference(firstItems)
+    var secondIndices = Self.indicesByReference(secondItems)
+    sharesReferences = firstIndices.keys.contains { secondIndices[$0] != nil }
     let identical = Self.itemsWithEqualBytes(firstItems, secondItems)
     counts.identicalCount = identical.first.count
     counts.identicalDamagedCount = firstItems.count { identical.first.contains($0.position) && $0.isDamaged }
     let firstDifferent = firstItems.filter { !identical.first.contains($0.position) }
     let secondDifferent = secondItems.filter { !identical.second.contains($0.position) }
-    let paired = countPairsByReference(firstDifferent, secondDifferent)
+    if !identical.first.isEmpty {
+      firstIndices = Self.indicesByReference(firstDifferent)
+      secondIndices = Self.indicesByReference(secondDifferent)
+    }
+    let paired = countPairs(firstDifferent, firstIndices, secondDifferent, secondIndices)
     (first, encryptedInFirst) = Self.separated(firstDifferent, without: paired.first)
     (second, encryptedInSecond) = Self.separated(secondDifferent, without: paired.second)
     counts.onlyInFirst = encryptedInFirst.count
@@ -46,12 +51,12 @@ struct ComparableItems {
   /// Counts the items with the same reference in both lists, if at least one of them is encrypted.
   ///
   /// - Returns: Their positions.
-  private mutating func countPairsByReference(
-    _ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]
+  private mutating func countPairs(
+    _ firstItems: [KeychainEntry], _ firstIndices: [PersistentReference: Int],
+    _ secondItems: [KeychainEntry], _ secondIndices: [PersistentReference: Int]
   ) -> Positions {
-    let secondIndices = Self.indicesByReference(secondItems)
     var paired: Positions = ([], [])
-    for (reference, firstIndex) in Self.indicesByReference(firstItems) {
+    for (reference, firstIndex) in firstIndices {
       guard let secondIndex = secondIndices[reference] else { continue }
       let (item, partner) = (firstItems[firstIndex], secondItems[secondIndex])
       guard item.isEncrypted || partner.isEncrypted else { continue }

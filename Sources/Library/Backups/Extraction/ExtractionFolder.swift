@@ -59,8 +59,8 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Returns the error for a folder. The functions of this type throw `directoryNotEmpty`, `fileExists` and `wouldBlock` for
-  /// folders that cannot be used.
+  /// Returns the error for a folder. The functions of this type throw `directoryNotEmpty`, `fileExists` and
+  /// `wouldBlock` for folders that cannot be used.
   private static func failure(_ error: Errno, _ path: String) -> KeyhaulError {
     switch error {
     case .directoryNotEmpty: KeyhaulError(.occupied, "\(UntrustedText.quoted(path)) contains other files")
@@ -136,7 +136,7 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Releases the lock at once, because finished worker threads may still hold a reference to the folder.
+  /// Releases the lock, although finished worker threads may still hold a reference to the folder.
   func release() {
     switch lock {
     case .some(let lock): lock.release()

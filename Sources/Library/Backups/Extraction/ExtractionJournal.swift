@@ -45,8 +45,8 @@ final class ExtractionJournal: Sendable {
   private let readByteCount = Atomic<Int64>(0)
   /// The number of entries that may still be distributed.
   ///
-  /// It is created with zero and then signaled, because libdispatch ends the process if a semaphore is released with a
-  /// smaller value than at its creation. After the work is stopped, the value is smaller.
+  /// It is created with zero and then signaled. libdispatch ends the process if a semaphore is released with a smaller
+  /// value than at its creation, which a stopped extraction would otherwise do.
   private let capacity = DispatchSemaphore(value: 0)
   /// Signaled when a batch is full.
   private let batches = DispatchSemaphore(value: 0)

@@ -65,7 +65,7 @@ package struct ExtractionPlan: Sendable {
     directories = paths.directories
   }
 
-  /// Adds the selected directories, and those of the selected files and links.
+  /// Adds the selected directories, and the directories of the selected files and links.
   private mutating func addDirectories(
     of list: FileList, to paths: inout ExtractionPaths, selecting isSelected: (ListedFile) -> Bool
   ) throws(KeyhaulError) {

@@ -271,10 +271,8 @@ extension ExtractionWorker {
     return try sha256(of: try system.openForReading(name, in: directory.descriptor)) == content.sha256
   }
 
-  private static let bufferByteCount = 256 << 10
-
   private func sha256(of file: borrowing OwnedFileDescriptor) throws(Errno) -> [UInt8] {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)
     defer { buffer.deallocate() }
     let raw = file.raw
     do {

@@ -10,7 +10,7 @@ import SystemPackage
 /// system has synced the file, the extraction's own manifest (`ExtractionFolder.manifestName`) lists it. An unreadable
 /// file is listed with its error and does not stop the extraction.
 ///
-/// Existing links are never followed. A link of the backup is not written if its target may be outside the folder.
+/// Links in the folder are never followed. A link of the backup is not written if its target may be outside the folder.
 ///
 /// An interrupted extraction can be resumed. The next run keeps each file that still has the size and the SHA-256
 /// digest from an earlier run.
@@ -152,7 +152,7 @@ package struct FileExtractor: Sendable {
     }
   }
 
-  /// Creates an empty journal, which replaces that of an interrupted run.
+  /// Creates an empty journal, which replaces the journal of an interrupted run.
   private func makeJournal(
     in folder: ExtractionFolder, header: JSONValue, count: Int
   ) throws(Errno) -> ExtractionJournal {

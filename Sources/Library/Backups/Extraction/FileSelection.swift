@@ -7,11 +7,11 @@ package struct FileSelection: Sendable {
   private let app: AppDomains?
   private let path: GlobPattern?
 
-  /// Creates a selection. Without a domain and an app, all domains are selected, otherwise those of either.
+  /// Creates a selection. Without patterns and an app, all domains are selected.
   ///
   /// - Parameters:
-  ///   - domains: The patterns of domains.
-  ///   - app: The identifier of an app.
+  ///   - domains: The patterns of domains to select.
+  ///   - app: The identifier of an app whose domains are selected as well.
   ///   - path: A pattern for the path in the domain, or `nil` to select all paths.
   package init(domains: [String], app: String?, path: String?, in archive: BackupArchive) {
     self.domains = domains.map(GlobPattern.init)

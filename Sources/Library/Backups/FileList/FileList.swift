@@ -258,7 +258,8 @@ public final class FileList: Sendable {
     var quota = RowQuota()
     while true {
       let offset = cursor.offset
-      let entry = try translatingErrors(in: MetadataFile.oldDatabase.path) { () throws(FormatError) in try cursor.next()
+      let entry = try translatingErrors(in: MetadataFile.oldDatabase.path) { () throws(FormatError) in
+        try cursor.next()
       }
       guard let entry else { return }
       try quota.add()

@@ -64,8 +64,8 @@ package struct BackupItemReader: Sendable {
 }
 
 extension BackupArchive {
-  /// Prepares to decrypt the items in portions, for callers that keep none of them. Items that need a device key are
-  /// tried immediately.
+  /// Prepares to decrypt the items in portions, for callers that keep no items. Items that need a device key are tried
+  /// immediately.
   ///
   /// - Parameters:
   ///   - key: The key of the backup's password, from `unlock`.

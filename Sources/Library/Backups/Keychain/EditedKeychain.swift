@@ -217,8 +217,8 @@ package final class EditedKeychain {
   }
 }
 
-/// The error of adding, changing, or removing an item of a backup. The backup was not changed; the edited keychain may have been,
-/// and must not be used again.
+/// The error of adding, changing, or removing an item of a backup. The backup is unchanged. The edited keychain may
+/// have changed and must not be used again.
 package struct ItemEditError: ExplainedError {
   /// The error codes.
   package enum Code: Sendable, Hashable {

@@ -5,7 +5,7 @@ package import Keychains
 
 /// An item of a keychain: the decrypted item, or the known properties of an item that cannot be decrypted.
 ///
-/// The keychain can be that of a backup, device, database or dump, so that their items can be compared.
+/// Items of backups, devices, databases and dumps all have this type, so that they can be compared.
 public struct KeychainEntry: Sendable {
   /// The position of the item in its keychain, from 0, or `nil` if it is unknown.
   package var index: Int?
@@ -75,7 +75,7 @@ public struct KeychainEntry: Sendable {
   ///   - index: The position in the list, from 0, or `nil` if it is unknown.
   ///   - item: The decrypted item.
   ///   - persistentReference: The persistent reference stored with the item, 12 or 20 bytes, or `nil` if it has none.
-  ///   - protection: The protection class in the item's encrypted data, or `nil` to use that in its attributes.
+  ///   - protection: The protection class in the item's encrypted data, or `nil` to use the class in its attributes.
   package init(
     index: Int?, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil
   ) {
@@ -198,7 +198,7 @@ public struct KeychainEntry: Sendable {
     }
   }
 
-  /// The stored properties, or those of the backup item.
+  /// The stored properties, or the properties of the backup item.
   private var properties: Properties {
     switch storage {
     case .backup(let backupItem):

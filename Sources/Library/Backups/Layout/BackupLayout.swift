@@ -104,7 +104,7 @@ package enum BackupPath {
   /// Returns the identifier of the payload at a path of either layout. Ignores case, because file systems and tools
   /// change it.
   ///
-  /// - Returns: The identifier, or `nil` if the path is not that of a payload.
+  /// - Returns: The identifier, or `nil` if no payload has such a path.
   static func payload(at components: some BidirectionalCollection<some StringProtocol>) -> String? {
     guard let last = components.last, last.utf8.count == 40 else { return nil }
     let identifier = isFileIdentifier(last) ? String(last) : last.lowercased()
@@ -140,9 +140,12 @@ package enum BackupPath {
 }
 
 /// Returns whether a text is the name of a payload: 40 lower-case hexadecimal digits.
-package func isFileIdentifier(_ text: some StringProtocol) -> Bool {
-  text.utf8.count == 40
-    && text.utf8.allSatisfy {
+package func isFileIdentifier(_ text: some StringProtocol) -> Bool { isFileIdentifier(utf8: text.utf8) }
+
+/// Returns whether bytes are the name of a payload.
+func isFileIdentifier(utf8 bytes: some Collection<UInt8>) -> Bool {
+  bytes.count == 40
+    && bytes.allSatisfy {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
     }
 }

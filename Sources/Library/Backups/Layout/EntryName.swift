@@ -44,6 +44,13 @@ package struct EntryName: Hashable, Sendable {
       && bytes[bytes.startIndex + directory.bytes.count] == UInt8(ascii: "/")
   }
 
+  /// Returns whether the name precedes another in the order in which all entries of a directory directly follow it: the
+  /// order of the bytes, but with the slash first.
+  func precedesAsPath(_ other: EntryName) -> Bool {
+    let slash = UInt8(ascii: "/")
+    return bytes.lexicographicallyPrecedes(other.bytes) { $0 != $1 && ($0 == slash || $1 != slash && $0 < $1) }
+  }
+
   /// Returns the name without a number of bytes at its end.
   package func dropLast(_ count: Int) -> EntryName { EntryName(bytes: bytes.dropLast(count)) }
 
@@ -60,6 +67,6 @@ package struct EntryName: Hashable, Sendable {
 /// Returns a name in quotes for an error.
 package func quoted(_ name: EntryName) -> String {
   guard name.text == nil else { return quoted(name.shown) }
-  // The backslashes are those of escapes, because names with backslashes are refused.
+  // Each backslash begins an escape, because names with backslashes are refused.
   return quoted(name.shown).replacing("\\\\x", with: "\\x")
 }

@@ -2,10 +2,10 @@ package import Basics
 import SystemPackage
 
 extension DirectorySource {
-  /// Lists the payloads: of the newer layout in up to 256 directories, of the older layout in the backup's directory.
+  /// Lists the payloads. In the newer layout they are in up to 256 directories, in the older one in the backup's own.
   ///
-  /// A file at the other layout's path, or with a name in capitals, is a candidate for a payload that is missing from its
-  /// usual path.
+  /// A file at the other layout's path, or with a name in capitals, is a candidate for a payload that is missing from
+  /// its usual path.
   ///
   /// - Parameter identifier: The only payload to find, or `nil` to list all.
   package func payloads(

@@ -6,7 +6,8 @@ package enum PayloadSource: Sendable {
   case directory(DirectoryHandle, DirectorySource)
   /// A tar or zip file.
   case container(ContainerHandle)
-  /// A tar or zip stream, which was read to its end. The payloads' names are known, but the payloads cannot be read.
+  /// A container on an open descriptor, which was read to its end. The payloads' names are known, but the payloads
+  /// cannot be read.
   case stream(StoredPayloads)
 }
 

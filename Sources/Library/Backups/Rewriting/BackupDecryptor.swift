@@ -90,22 +90,20 @@ final class BackupDecryptor {
   private func read(
     _ payload: StoredPayload, _ file: ListedFile
   ) throws(KeyhaulError) -> (ReadableFile, matchesList: Bool) {
-    let digest = try translatingErrors(in: "a digest") { () throws(DataProtectionError) in try DigestStream(.sha1) }
     let scanner = try PayloadScanner(of: file, in: archive, with: keys)
-    let scan = try scanner.run(payload) { (portion) throws(KeyhaulError) in
+    let scan = try scanner.run(payload) { (_) throws(KeyhaulError) in
       // Bytes count as progress only when they are read for writing.
       do throws(KeyhaulError) { try copyProgress.add(0) } catch {
         throw KeyhaulError(.interrupted, "it was stopped")
       }
-      try translatingErrors(in: "a digest") { () throws(DataProtectionError) in try digest.update(portion) }
     }
     guard scan.hasValidPadding else {
       throw KeyhaulError(.damaged, "\(file.fileIdentifier) does not end with valid padding")
     }
-    let recordedDigest = try file.record()?.digest
-    let plainDigest = try translatingErrors(in: "a digest") { () throws(DataProtectionError) in try digest.finish() }
+    let recordedDigest = scanner.record?.digest
     let readableFile = ReadableFile(
-      file: file, plainByteCount: scan.plainByteCount, digest: recordedDigest == scan.storedSHA1 ? plainDigest : nil)
+      file: file, plainByteCount: scan.plainByteCount,
+      digest: recordedDigest == scan.storedSHA1 ? scan.plainSHA1 : nil)
     return (readableFile, matchesList: scan.matches(recordedDigest) != false)
   }
 

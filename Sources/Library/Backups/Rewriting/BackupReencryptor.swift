@@ -143,7 +143,7 @@ final class BackupReencryptor<Random: RandomSource> {
     let recordedClass = record.protectionClass
     let isUsable =
       (KeyClass.fileComplete...KeyClass.fileNone).contains(recordedClass) && keys.hasKey(of: recordedClass)
-    let (key, wrappedKey) = try makeKey(of: isUsable ? recordedClass : Self.fileClass)
+    let (key, wrappedKey) = try keys.makeFileKey(of: isUsable ? recordedClass : Self.fileClass, random: random)
     guard let size = FileCipher.encryptedSize(of: UInt64(file.byteCount)).flatMap(Int64.init(exactly:)) else {
       throw KeyhaulError(.overLimit, "\(file.path) is too large")
     }
@@ -217,31 +217,11 @@ final class BackupReencryptor<Random: RandomSource> {
     return try archive.fileKey(field, of: part, keys: keys)
   }
 
-  /// A new key, shared by reference, because a noncopyable `Secret` cannot be in a tuple.
-  private final class NewKey {
-    let secret: Secret
-    init(_ secret: consuming Secret) { self.secret = secret }
-  }
-
-  /// Creates a file key, which is also returned wrapped with the key of a class.
-  private func makeKey(of keyClass: KeyClass) throws(KeyhaulError) -> (NewKey, ClassWrappedKey) {
-    let key = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
-      NewKey(try Secret(count: 32, from: random))
-    }
-    let field = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
-      try keys.wrapFileKey(key.secret, keyClass: keyClass, random: random)
-    }
-    return (
-      key,
-      try translatingErrors(in: "the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) }
-    )
-  }
-
   private struct DeferredMetadata {
     let database: [UInt8]
     let manifest: [UInt8]
     /// The key of the list of files, or `nil` if the list is not encrypted.
-    let key: NewKey?
+    let key: SecretBox?
   }
 
   /// Returns the stored list of files and manifest, which depend on all other files.
@@ -252,7 +232,7 @@ final class BackupReencryptor<Random: RandomSource> {
       let manifest = try editor.replacing(keybag: keybag, manifestKey: nil)
       return DeferredMetadata(database: plaintext, manifest: manifest, key: nil)
     }
-    let (key, wrappedKey) = try makeKey(of: Self.fileClass)
+    let (key, wrappedKey) = try keys.makeFileKey(of: Self.fileClass, random: random)
     let database = try translatingErrors(in: "the manifest database") { () throws(DataProtectionError) in
       try FileCipher.encrypt(plaintext, key: key.secret)
     }
@@ -260,7 +240,7 @@ final class BackupReencryptor<Random: RandomSource> {
     return DeferredMetadata(database: database, manifest: manifest, key: key)
   }
 
-  private func makeSeal(of entries: [SealFile.Entry], _ key: NewKey?) throws(KeyhaulError) -> SealFile {
+  private func makeSeal(of entries: [SealFile.Entry], _ key: SecretBox?) throws(KeyhaulError) -> SealFile {
     guard let key else { return try SealBuilder(manifestKey: nil).seal(of: entries) }
     return try SealBuilder(manifestKey: key.secret.copy()).seal(of: entries)
   }

@@ -56,7 +56,7 @@ final class KeychainReplacement {
   private static let missingRecordError = KeyhaulError(
     .damaged, "the manifest does not describe the keychain file")
 
-  /// Returns whether the recorded digest is that of the plaintext, as in some backups, instead of the stored bytes.
+  /// Returns whether the plaintext has the recorded digest, as in some backups, and the stored bytes do not.
   private func isPlaintextDigest(
     _ recordedDigest: [UInt8]?, of oldPayload: KeychainPayload
   ) throws(KeyhaulError) -> Bool {

@@ -216,24 +216,14 @@ package enum SealCoverage {
     ([MetadataFile.manifest, .status, .info, .database, .oldDatabase] + MetadataFile.journals)
     .map { Array($0.path.utf8) }
 
-  /// Returns whether a path is that of a metadata file, or of a payload of either layout: `51a4616e…` or
+  /// Returns whether a metadata file or a payload of either layout has this path. A payload's is `51a4616e…` or
   /// `51/51a4616e…`, with 40 hexadecimal digits.
   static func includes(_ path: ArraySlice<UInt8>) -> Bool {
     if metadataPaths.contains(where: { $0.elementsEqual(path) }) { return true }
-    let identifierLength = 40
-    let directoryLength = 3
-    switch path.count {
-    case identifierLength: return path.allSatisfy(isHexadecimalDigit)
-    case directoryLength + identifierLength:
-      let identifier = path.dropFirst(directoryLength)
-      return path[path.startIndex + 2] == UInt8(ascii: "/") && identifier.prefix(2) == path.prefix(2)
-        && identifier.allSatisfy(isHexadecimalDigit)
-    default: return false
-    }
-  }
-
-  private static func isHexadecimalDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+    if isFileIdentifier(utf8: path) { return true }
+    let identifier = path.dropFirst(3)
+    return isFileIdentifier(utf8: identifier) && identifier.prefix(2) == path.prefix(2)
+      && path[path.startIndex + 2] == UInt8(ascii: "/")
   }
 
   /// Returns whether a path is sealed in backups of a layout.

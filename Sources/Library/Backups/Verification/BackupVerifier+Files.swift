@@ -130,10 +130,7 @@ extension BackupVerifier {
       return
     }
     do throws(KeyhaulError) {
-      switch keys {
-      case .none: _ = try PayloadScanner(storedBytesOf: file, in: archive)
-      case .some(let keys): _ = try PayloadScanner(of: file, in: archive, with: keys)
-      }
+      _ = try PayloadScanner(of: file, in: archive, with: keys)
     } catch {
       // With keys, the check of the keychain reports an error of its file.
       let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier

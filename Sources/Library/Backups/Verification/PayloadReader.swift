@@ -5,9 +5,9 @@ import Synchronization
 
 /// A reader of payloads as listed files, concurrently if they are separate files.
 ///
-/// The digest in a record is that of the stored bytes in most lists of encrypted backups, and of the plaintext in
-/// others. If the digest of the stored bytes does not match, a file that can be read again is read again, to compare
-/// the digest of its plaintext. After a plaintext digest has matched once, both digests are computed in the first read.
+/// Most lists of encrypted backups record the digest of the stored bytes, others the digest of the plaintext. If the
+/// stored bytes do not match, a separate payload file is read again to compare its plaintext. After a plaintext has
+/// matched once, both digests are computed in the first read.
 package final class PayloadReader: Sendable {
   private let archive: BackupArchive
   private let hasPlainDigests = Atomic(false)
@@ -33,37 +33,21 @@ package final class PayloadReader: Sendable {
   /// Passes the plaintext to a closure in portions, and empty portions during a second read. The stored bytes are
   /// compared with the seal.
   ///
+  /// - Parameter keys: The unlocked keybag, or `nil` to pass the stored bytes.
   /// - Throws: The errors of `BackupArchive.readPayload(of:with:portion:)`.
-  package func read(
-    _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys,
-    _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
-  ) throws(KeyhaulError) -> Reading {
-    try read(payload, as: file, portion) { () throws(KeyhaulError) in
-      try PayloadScanner(of: file, in: archive, with: keys)
-    }
-  }
-
-  /// Reads the payload with or without keys. Without them, the stored bytes are passed.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
-    try read(payload, as: file, portion) { () throws(KeyhaulError) in try scanner(for: file, with: keys) }
-  }
-
-  private func read(
-    _ payload: StoredPayload, as file: ListedFile,
-    _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void,
-    with makeScanner: () throws(KeyhaulError) -> PayloadScanner
-  ) throws(KeyhaulError) -> Reading {
-    let (digests, scanner, hasher) = (digests, try makeScanner(), try archive.payloadHasher())
+    let digests = digestsOfFirstRead
+    let scanner = try PayloadScanner(of: file, in: archive, with: keys)
+    let hasher = try archive.payloadHasher()
     let firstReading = Reading(
       record: scanner.record, payload: try scanner.run(payload.observed(by: hasher), digests: digests, portion))
     let matchesSeal = try hasher.flatMap { (hasher) throws(KeyhaulError) in
       try archive.matchesSeal(payload, by: hasher)
     }
-    var reading = try recheckingPlaintext(firstReading, of: file, digests, with: makeScanner) {
-      () throws(KeyhaulError) in
+    var reading = try recheckingPlaintext(firstReading, of: file, digests, with: keys) { () throws(KeyhaulError) in
       try portion(UnsafeRawBufferPointer(start: nil, count: 0))
     }
     reading.matchesSeal = matchesSeal
@@ -72,48 +56,32 @@ package final class PayloadReader: Sendable {
 
   /// Reads the payload only for its digest, size, and padding.
   ///
-  /// - Parameter whileReading: Called for each portion. Its errors end the read.
+  /// - Parameters:
+  ///   - keys: The unlocked keybag, or `nil` to read only the stored bytes.
+  ///   - whileReading: Called for each portion. Its errors end the read.
   package func measure(
-    _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys,
+    _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     whileReading: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
-    try measure(payload, as: file, whileReading) { () throws(KeyhaulError) in
-      try PayloadScanner(of: file, in: archive, with: keys)
-    }
-  }
-
-  /// Reads the stored bytes only for their digest and size.
-  package func measure(
-    _ payload: StoredPayload, as file: ListedFile, whileReading: () throws(KeyhaulError) -> Void
-  ) throws(KeyhaulError) -> Reading {
-    try measure(payload, as: file, whileReading) { () throws(KeyhaulError) in
-      try PayloadScanner(storedBytesOf: file, in: archive)
-    }
-  }
-
-  private func measure(
-    _ payload: StoredPayload, as file: ListedFile, _ whileReading: () throws(KeyhaulError) -> Void,
-    with makeScanner: () throws(KeyhaulError) -> PayloadScanner
-  ) throws(KeyhaulError) -> Reading {
-    let (digests, scanner) = (digests, try makeScanner())
+    let digests = digestsOfFirstRead
+    let scanner = try PayloadScanner(of: file, in: archive, with: keys)
     let reading = Reading(
       record: scanner.record, payload: try scanner.measure(payload, digests: digests, whileReading: whileReading))
-    return try recheckingPlaintext(reading, of: file, digests, with: makeScanner, whileReading: whileReading)
+    return try recheckingPlaintext(reading, of: file, digests, with: keys, whileReading: whileReading)
   }
 
-  /// The digests of the first read.
-  private var digests: PayloadScanner.Digests {
+  private var digestsOfFirstRead: PayloadScanner.Digests {
     guard archive.areFilesEncrypted else { return .stored }
     return archive.hasSeparatePayloadFiles && !hasPlainDigests.load(ordering: .relaxed) ? .stored : .all
   }
 
-  /// Reads the payload again if its stored bytes do not match the digest, which may be that of the plaintext.
+  /// Reads the payload again if its stored bytes do not match the digest, because the plaintext may match it.
   private func recheckingPlaintext(
-    _ reading: Reading, of file: ListedFile, _ digests: PayloadScanner.Digests,
-    with makeScanner: () throws(KeyhaulError) -> PayloadScanner, whileReading: () throws(KeyhaulError) -> Void
+    _ reading: Reading, of file: ListedFile, _ digests: PayloadScanner.Digests, with keys: ClassKeys?,
+    whileReading: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
     guard digests == .stored, reading.payload.matches(reading.record?.digest) == false else { return reading }
-    let scanner = try makeScanner()
+    let scanner = try PayloadScanner(of: file, in: archive, with: keys)
     // Without decryption, there is only one digest.
     guard scanner.decrypts else { return reading }
     let secondScan: PayloadScan
@@ -130,14 +98,5 @@ package final class PayloadReader: Sendable {
     }
     hasPlainDigests.store(true, ordering: .relaxed)
     return Reading(record: reading.record, payload: secondScan)
-  }
-
-  private func scanner(
-    for file: ListedFile, with keys: ClassKeys?
-  ) throws(KeyhaulError) -> PayloadScanner {
-    switch keys {
-    case .none: try PayloadScanner(storedBytesOf: file, in: archive)
-    case .some(let keys): try PayloadScanner(of: file, in: archive, with: keys)
-    }
   }
 }

@@ -43,7 +43,8 @@ final class PayloadVerifier: Sendable {
     var reading: Result<PayloadReader.Reading, KeyhaulError>?
     if let file = files.first {
       do throws(KeyhaulError) {
-        reading = .success(try read(payload.observed(by: hasher), as: file))
+        let observed = payload.observed(by: hasher)
+        reading = .success(try reader.measure(observed, as: file, with: keys, whileReading: checkNotStopped))
       } catch {
         if error.isResourceShortage { throw error }
         reading = .failure(error)
@@ -51,13 +52,6 @@ final class PayloadVerifier: Sendable {
     }
     let path = archive.layout.storedPath(of: payload.fileIdentifier)
     return PayloadCheck(files: files, reading: reading, sealEntry: try hasher?.entry(of: payload, at: path))
-  }
-
-  private func read(_ payload: StoredPayload, as file: ListedFile) throws(KeyhaulError) -> PayloadReader.Reading {
-    switch keys {
-    case .none: return try reader.measure(payload, as: file, whileReading: checkNotStopped)
-    case .some(let keys): return try reader.measure(payload, as: file, with: keys, whileReading: checkNotStopped)
-    }
   }
 
   private func checkNotStopped() throws(KeyhaulError) {

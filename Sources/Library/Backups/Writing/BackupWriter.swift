@@ -136,34 +136,20 @@ struct BackupAssembly {
       }
       return StoredContent(stored: try builder.finish(), plainByteCount: plainByteCount, key: nil)
     }
-    let (encryptor, wrappedKey) = try makeEncryptor(keys: keys, random: random)
+    let (key, wrappedKey) = try keys.makeFileKey(of: Self.keyClass, random: random)
+    let encryptor = try translatingErrors(in: "a file") { () throws(DataProtectionError) in
+      try FileEncryptor(key: key.secret)
+    }
     try forEachPortion { (portion) throws(KeyhaulError) in
       plainByteCount += portion.count
-      let bytes = try translatingErrors(in: "a file") { () throws(DataProtectionError) in try encryptor.update(portion)
+      let bytes = try translatingErrors(in: "a file") { () throws(DataProtectionError) in
+        try encryptor.update(portion)
       }
       try bytes.withRawBytes { (bytes) throws(KeyhaulError) in try builder.append(bytes) }
     }
     let end = try translatingErrors(in: "a file") { () throws(DataProtectionError) in try encryptor.finish() }
     try end.withRawBytes { (bytes) throws(KeyhaulError) in try builder.append(bytes) }
     return StoredContent(stored: try builder.finish(), plainByteCount: plainByteCount, key: wrappedKey)
-  }
-
-  /// Creates an encryptor with a new key, which is also returned wrapped.
-  private func makeEncryptor(
-    keys: ClassKeys, random: some RandomSource
-  ) throws(KeyhaulError) -> (FileEncryptor, ClassWrappedKey) {
-    let key = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
-      try Secret(count: 32, from: random)
-    }
-    let field = try translatingErrors(in: "the key of a file") { () throws(DataProtectionError) in
-      try keys.wrapFileKey(key, keyClass: Self.keyClass, random: random)
-    }
-    let encryptor = try translatingErrors(in: "a file") { () throws(DataProtectionError) in try FileEncryptor(key: key)
-    }
-    let wrappedKey = try translatingErrors(in: "the key of a file") { () throws(FormatError) in
-      try ClassWrappedKey(parsing: field)
-    }
-    return (encryptor, wrappedKey)
   }
 
   private func directoryName() throws(KeyhaulError) -> String {
@@ -197,6 +183,24 @@ struct BackupAssembly {
 
   private func archived(_ record: FileRecord) throws(KeyhaulError) -> [UInt8] {
     try translatingErrors(in: "a file's record") { () throws(FormatError) in try record.archived() }
+  }
+}
+
+extension ClassKeys {
+  /// Creates a file key, which is also returned wrapped with the key of a class.
+  ///
+  /// - Returns: The key in a box, because a noncopyable `Secret` cannot be in a tuple, and the wrapped key.
+  func makeFileKey(
+    of keyClass: KeyClass, random: some RandomSource
+  ) throws(KeyhaulError) -> (SecretBox, ClassWrappedKey) {
+    let part = "the key of a file"
+    let key = try translatingErrors(in: part) { () throws(DataProtectionError) in
+      SecretBox(try Secret(count: 32, from: random))
+    }
+    let field = try translatingErrors(in: part) { () throws(DataProtectionError) in
+      try wrapFileKey(key.secret, keyClass: keyClass, random: random)
+    }
+    return (key, try translatingErrors(in: part) { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
   }
 }
 
