@@ -67,11 +67,12 @@ struct BatchRun<Command: BatchCommand> {
   func run() throws(CommandError) -> CommandExitStatus {
     var summary = BatchSummary()
     let file = command.output.flatMap { $0 == "-" ? nil : $0 }
-    try session.writePieces(to: file) { (write) throws(CommandError) in
+    try session.writeImmediately(to: file) { (write) throws(CommandError) in
       try writeResults(adding: &summary) { (text) throws(CommandError) in
-        try Array(text.utf8).withRawBytes(write)
+        let bytes = Array(text.utf8)
+        try bytes.withRawBytes(write)
         // With `--json`, the results also go to standard output.
-        if file != nil, session.isJSON { try session.printImmediately(text) }
+        if file != nil, session.isJSON { try bytes.withRawBytes(session.printImmediately) }
       }
     }
     if let file { session.info("Wrote \(UntrustedText.escaped(file)).") }
@@ -198,12 +199,9 @@ struct BatchRun<Command: BatchCommand> {
       let isFolder = onlyPath.map { (try? BackupQueue.containsBackups($0)) == true } ?? false
       return JSONListFormatter(verb: commandName, folder: isFolder ? onlyPath : nil)
     }
-    var style = session.resultStyle
-    if isFile { (style.usesColor, style.cutsText) = (false, false) }
     return TableFormatter(
-      style: style, columns: Command.textColumns, suggestedCommand: session.commandName,
-      suggestedFlags: command.suggestedFlags,
-      note: { Command.note(on: $0) })
+      style: isFile ? session.fileStyle : session.resultStyle, columns: Command.textColumns,
+      suggestedCommand: session.commandName, suggestedFlags: command.suggestedFlags, note: { Command.note(on: $0) })
   }
 }
 

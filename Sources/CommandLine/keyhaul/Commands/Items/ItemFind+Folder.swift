@@ -33,7 +33,7 @@ extension ItemFind {
         output, inputs: [folder] + accessOptions.files + [passwords])
     }
     var summary = BatchSummary()
-    try session.writePieces(to: output) { (write) throws(CommandError) in
+    try session.writeImmediately(to: output) { (write) throws(CommandError) in
       try searchBackups(in: folder, for: selection, passwordProvider, adding: &summary, in: session) {
         (text) throws(CommandError) in try Array(text.utf8).withRawBytes(write)
       }
@@ -163,8 +163,7 @@ extension ItemFind {
 
   /// Returns the rows of a backup as a text table with a heading.
   private func text(of rows: [KeychainEntry], in queued: QueuedBackup, _ session: Session) -> String {
-    var style = session.resultStyle
-    if writesFile { (style.usesColor, style.cutsText) = (false, false) }
+    let style = writesFile ? session.fileStyle : session.resultStyle
     let heading = "\(UntrustedText.escaped(queued.path)): \(HumanReadable.count(rows.count, "item"))"
     let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
     return ([style.painted(style.adapted(heading), .bold)] + lines + [""]).map { $0 + "\n" }.joined()
