@@ -200,7 +200,7 @@ struct Rekey: RunnableCommand {
   ) throws(CommandError) {
     let state = isSamePassword ? "was rekeyed with the same password" : "has the new password"
     let committedChange = change.committedChange(
-      inPlace: Self.committedChange("\(loaded.name) \(state)", to: loaded))
+      inPlace: CommittedChange("\(loaded.name) \(state)", at: loaded.name))
     let copy = try session.rewriting(loaded, to: change.output, committedChange) {
       (rewriter, progress) throws(KeyhaulError) -> RewrittenBackup? in
       switch target {
@@ -238,11 +238,6 @@ struct Rekey: RunnableCommand {
         "\(loaded.name) is damaged; changing the password does not repair it", why: loss,
         try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
     }
-  }
-
-  /// Returns a change of the backup itself.
-  static func committedChange(_ clause: String, to loaded: LoadedBackup) -> CommittedChange {
-    CommittedChange(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(loaded.name))")
   }
 
   // MARK: The report
