@@ -151,12 +151,7 @@ struct BatchRun<Command: BatchCommand> {
   /// Returns the passwords for all backups: from a list, from a flag or the environment, or asked for once.
   private static func passwords(_ command: Command, in session: Session) throws(CommandError) -> BatchPasswords {
     let flags = command.accessOptions.password
-    if let path = command.batchOptions.passwords {
-      guard !flags.isGiven else {
-        throw .usage("--passwords and a password cannot be used together", try: "use only one of them")
-      }
-      return BatchPasswords(common: nil, list: try PasswordList(path, in: session))
-    }
+    if let path = command.batchOptions.passwords { return try session.passwords(listedIn: path, rejecting: flags) }
     do throws(CommandError) {
       if let password = try session.passwordForAllBackups(flags) {
         return BatchPasswords(common: password, list: nil)

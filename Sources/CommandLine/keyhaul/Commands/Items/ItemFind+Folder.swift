@@ -50,12 +50,7 @@ extension ItemFind {
 
   /// Returns the passwords for all backups: from a list, from a flag, or asked for once.
   private func batchPasswords(in session: Session) throws(CommandError) -> BatchPasswords {
-    if let passwords {
-      guard !password.isGiven else {
-        throw .usage("--passwords and a password cannot be used together", try: "use only one of them")
-      }
-      return BatchPasswords(common: nil, list: try PasswordList(passwords, in: session))
-    }
+    if let passwords { return try session.passwords(listedIn: passwords, rejecting: password) }
     if let common = try session.passwordForAllBackups(password) { return BatchPasswords(common: common, list: nil) }
     guard session.terminal() != nil else { return BatchPasswords(common: nil, list: nil) }
     let password = try session.promptedPasswordForAllBackups(of: "the backups in \(target.keychain)")

@@ -1,3 +1,4 @@
+import ArgumentParser
 import KeyhaulKit
 import Reports
 
@@ -58,7 +59,7 @@ struct DecryptedConversion {
     let decryptedCopy = try decrypt(keys, in: session)
     if command.reveal, loaded.archive.hasKeychain {
       let reader = try unlocker.reader(with: key, hardware: hardware, for: .exporting)
-      try DecryptedItemsDocument.write(reader, of: loaded, to: itemsPath, command.common, in: session)
+      try writeItems(reader, in: session)
     }
     try report(decryptedCopy, in: session)
     warn(about: decryptedCopy, in: session)
@@ -72,6 +73,18 @@ struct DecryptedConversion {
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
+  }
+
+  /// Writes the document of all items with their secrets, and warns about items that cannot be read.
+  private func writeItems(_ reader: BackupItemReader, in session: Session) throws {
+    let format = try ExportFormat.chosen(command.common, output: itemsPath, reveals: true)
+    let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
+    let source = ExportSource(reader, of: loaded, everything)
+    var items = ExportedItems(of: source.origin, as: format)
+    try session.write(to: itemsPath) { (write) throws(CommandError) in
+      try items.write(from: source, revealingSecrets: true, in: session, to: write)
+    }
+    items.warn(in: session)
   }
 
   /// The path of the file with the items. It is next to the copy, because it is not part of a backup.
