@@ -1,5 +1,3 @@
-import KeyhaulKit
-
 /// The output of a command that is one of many, for a combined report.
 final class CapturedOutput {
   /// The result, byte for byte.

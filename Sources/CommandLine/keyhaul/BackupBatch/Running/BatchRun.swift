@@ -1,8 +1,8 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// A run of a command on many backups. Several backups are processed at once, and the results are printed in the order
-/// in which the backups were named and found.
+/// A run of a command on many backups. Several backups are processed at the same time, and the results are printed in
+/// the order in which the backups were named and found.
 ///
 /// Only the backups being read and results that wait for an earlier one are in memory.
 struct BatchRun<Command: BatchCommand> {

@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// Runs a command for one of many backups. Several threads can use it at once.
+/// Runs a command for one of many backups. Several threads can use it at the same time.
 struct BatchWorker<Command: BatchCommand>: Sendable {
   let command: Command
   /// The full name of the command: "keyhaul inspect".
@@ -97,7 +97,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
     return earlier.result
   }
 
-  /// Returns whether the available passwords decrypt a backup as those of the earlier run did.
+  /// Returns whether the available passwords decrypt a backup as the passwords of the earlier run did.
   ///
   /// The earlier run stored only a random name for its password. If a password decrypts the backup now, it gets this name
   /// too, and counts as the earlier password for all backups. So only one key per password is derived.

@@ -6,8 +6,7 @@ extension ItemFind {
   /// Returns whether the argument is a folder of several backups. A password list is only for such a folder.
   func isForFolder(_ session: Session) throws(CommandError) -> Bool {
     if passwords != nil { return true }
-    let home = try session.optionalHomeDirectory()
-    guard !Inspect.isDevice(target.keychain, home: home) else { return false }
+    guard try !session.isDeviceName(target.keychain) else { return false }
     return try BackupQueue.content(of: target.keychain) == .several
   }
 
