@@ -40,7 +40,7 @@ struct DecryptedConversion {
   }
 
   func run(in session: Session) throws -> CommandExitStatus {
-    if command.reveal { try session.prepareOutput(itemsPath, inputs: [path], asks: !command.dryRun.isOn) }
+    if writesItems { try session.prepareOutput(itemsPath, inputs: [path], asks: !command.dryRun.isOn) }
     let unlocker = BackupUnlocker(loaded, command.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
     let key = try unlocker.key(command.password)
@@ -57,7 +57,7 @@ struct DecryptedConversion {
       return damageOfOriginal.isEmpty ? .ok : .partial
     }
     let decryptedCopy = try decrypt(keys, in: session)
-    if command.reveal, loaded.archive.hasKeychain {
+    if writesItems {
       let reader = try unlocker.reader(with: key, hardware: hardware, for: .exporting)
       try writeItems(reader, in: session)
     }
@@ -74,6 +74,9 @@ struct DecryptedConversion {
       throw CommandError(backup: error, name: loaded.name)
     }
   }
+
+  /// Whether the items are also written. A backup without a keychain has none.
+  private var writesItems: Bool { command.reveal && loaded.archive.hasKeychain }
 
   /// Writes the document of all items with their secrets, and warns about items that cannot be read.
   private func writeItems(_ reader: BackupItemReader, in session: Session) throws {
@@ -113,7 +116,7 @@ struct DecryptedConversion {
         of: loaded.name, digest: loaded.archive.digest, to: command.output, copy: copy, isDryRun: command.dryRun.isOn)
       return try session.writeDocument(
         document.json(
-          decrypting: decryptedCopy, differing: differing(decryptedCopy), items: command.reveal ? itemsPath : nil))
+          decrypting: decryptedCopy, differing: differing(decryptedCopy), items: writesItems ? itemsPath : nil))
     }
     let location = command.output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? command.output)
     let size =
@@ -123,7 +126,7 @@ struct DecryptedConversion {
     if command.output == "-" { session.info(sentence) } else { try session.announce(sentence) }
     session.info(
       "Anyone can read the copy's files. Its keychain items are still encrypted with the password"
-        + (command.reveal ? ", but \(itemsPath) contains them in plain text." : "."))
+        + (writesItems ? ", but \(UntrustedText.escaped(itemsPath)) contains them in plain text." : "."))
     session.reportDryRun(command.dryRun)
   }
 

@@ -52,7 +52,7 @@ struct Seal: RunnableCommand {
       session.reportDryRun(dryRun)
       return .ok
     }
-    let count = try write(loaded, at: path, keys: try unlocker.classKeys(with: key), in: session)
+    let count = try write(loaded, at: path, keys: keys, in: session)
     try report(loaded, fileCount: count, in: session)
     return .ok
   }
