@@ -34,7 +34,7 @@ enum OutputFile {
     try requireRegularFile(path)
     guard !path.hasSuffix("/"), let destination = DestinationPath(path) else { throw writeError(path, .isDirectory) }
     _ = try FileReplacement(destination, system).write(
-      explaining: { refusal in
+      explaining: { (refusal) -> CommandError in
         switch refusal {
         case .system(let reason): writeError(path, reason)
         case .occupied: writeError(path, .fileExists)

@@ -55,8 +55,8 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  /// The members of each element of `items` in `keychain-items/1`, and the members of its `attributes`, which can be selected
-  /// directly.
+  /// The members of each element of `items` in `keychain-items/1`, and the members of its `attributes`, which can be
+  /// selected directly.
   static let table = FieldTable(
     rows: "items",
     fields: [
