@@ -138,17 +138,10 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
       case .success(let finalStatus): (finalStatus, nil)
       case .failure(let error): (error.status, error)
       }
-    var warnings = output.warnings
-    let document = try? JSONValue(parsing: output.result, acceptingAtMost: maximumValueCount)
-    if document == nil, !output.result.isEmpty {
-      warnings.append(
-        CapturedOutput.Warning(
-          "its result is left out here", why: "it is too large for a combined result",
-          try: "\(name) \(ShellQuoting.argument(queued.path, placeholder: "ARCHIVE"))"))
-    }
+    let document = output.document(of: queued, by: name, acceptingAtMost: maximumValueCount)
     return BatchResult(
       verb: commandName, parameters: parameters(hasPassword: hasPassword), path: queued.path, metadata: metadata,
-      isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: warnings,
+      isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: output.warnings,
       document: document, result: document.flatMap { Command.result(in: $0, code: status.code) },
       reason: document.flatMap { Command.reason(in: $0, code: status.code) })
   }

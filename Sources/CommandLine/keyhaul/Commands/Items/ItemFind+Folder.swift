@@ -107,7 +107,7 @@ extension ItemFind {
       if let fault = queued.fault { throw fault }
       let keychain = try singleCommand.target.find(accessOptions, databaseKeys, in: capturingSession)
       let searchResult = try singleCommand.search(for: selection, in: keychain, accessOptions, capturingSession)
-      try capturingSession.writeDocument(searchResult.document, of: searchResult.rows)
+      if session.isJSON { try capturingSession.writeDocument(searchResult.document, of: searchResult.rows) }
       rows = searchResult.rows
       status = Self.status(of: searchResult)
     } catch {
@@ -115,7 +115,8 @@ extension ItemFind {
       status = failure?.status ?? .failed
     }
     let result = Self.batchResult(
-      for: queued, metadata: capturingSession.backupMetadata, status: status, failure: failure, output)
+      for: queued, metadata: capturingSession.backupMetadata, status: status, failure: failure, output,
+      by: session.commandName)
     return SearchedBackup(result: result, rows: rows)
   }
 
@@ -127,16 +128,18 @@ extension ItemFind {
   ///   - status: The exit status of the search.
   ///   - failure: The error of the search; `nil` if there was none.
   ///   - output: The document and the warnings of the search.
+  ///   - command: The full name of the command.
   private static func batchResult(
     for queued: QueuedBackup, metadata: BackupMetadata?, status: CommandExitStatus, failure: CommandError?,
-    _ output: CapturedOutput
+    _ output: CapturedOutput, by command: String
   ) -> BatchResult {
     let entry = queued.fault == nil ? BackupDirectory.entry(of: queued.path) : nil
+    let document = output.document(of: queued, by: command)
     return BatchResult(
       verb: "item find", parameters: [], path: queued.path,
       metadata: metadata ?? entry.map { BackupMetadata($0) } ?? BackupMetadata(),
       isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: output.warnings,
-      document: try? JSONValue(parsing: output.result, acceptingAtMost: JSONValue.maximumValueCount),
+      document: document,
       reason: status == .partial ? "an item that may match cannot be read" : nil)
   }
 
