@@ -162,19 +162,19 @@ struct SessionTests {
   func reportFile() throws {
     let test = try TestSession()
     let path = test.directory.appending(path: "move.plan").path
-    try test.session.write(["a": 1], to: path)
+    try test.session.writeDocument(["a": 1], to: path)
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "{\n  \"a\": 1\n}\n")
     let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     #expect(mode == 0o600)
-    let failure = thrownError { try test.session.write(["a": 1], to: test.directory.path + "/no/such/x") }
+    let failure = thrownError { try test.session.writeDocument(["a": 1], to: test.directory.path + "/no/such/x") }
     #expect(failure?.status == .failed)
     // No file is created at a path that ends with a slash.
-    #expect(status { try test.session.write(["a": 1], to: test.directory.path + "/new/") } == .failed)
+    #expect(status { try test.session.writeDocument(["a": 1], to: test.directory.path + "/new/") } == .failed)
     #expect(!FileManager.default.fileExists(atPath: test.directory.path + "/new"))
     let directory = try test.file("folder-like", [])
     try FileManager.default.removeItem(atPath: directory)
     try FileManager.default.createDirectory(atPath: directory + "/inside", withIntermediateDirectories: true)
-    #expect(status { try test.session.write(["a": 1], to: directory) } == .failed)
+    #expect(status { try test.session.writeDocument(["a": 1], to: directory) } == .failed)
     let leftovers = try FileManager.default.contentsOfDirectory(atPath: test.directory.path).filter {
       $0.hasSuffix(".tmp")
     }

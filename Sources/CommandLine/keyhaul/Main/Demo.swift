@@ -56,7 +56,7 @@ struct Demo: RunnableCommand {
       ]),
   ]
 
-  /// The passcodes and the password of the demo. The passcodes are those of the bundled fixtures.
+  /// The passcodes and the password of the demo. The passcodes belong to the bundled fixtures.
   private static let files = [
     (name: "old.pin", text: "135790\n"), (name: "new.pin", text: "2468\n"),
     (name: "password.txt", text: "correct horse\n"),

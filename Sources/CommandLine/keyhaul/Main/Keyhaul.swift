@@ -76,3 +76,45 @@ extension Keyhaul {
     "search": "item find", "show": "inspect", "simulate": "plan", "tree": "inspect", "unpack": "convert",
   ]
 }
+
+/// `keyhaul device`: groups the commands for virtual devices.
+struct DeviceGroup: GroupCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "device", abstract: "Create and manage virtual devices", usage: "keyhaul device <command> [arguments]",
+    subcommands: [
+      DeviceCreate.self, DeviceList.self, DeviceShow.self, DeviceLock.self, DeviceUnlock.self, DeviceRestart.self,
+      DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self, DeviceExport.self, DeviceServe.self,
+      DeviceFixtureCommand.self,
+    ],
+    helpNames: .long)
+}
+
+/// `keyhaul device passcode`: groups the commands for a device's passcode.
+struct DevicePasscodeGroup: GroupCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "passcode", abstract: "Set, change or remove a device's passcode",
+    usage: "keyhaul device passcode <command> NAME",
+    subcommands: [DevicePasscodeSet.self, DevicePasscodeChange.self, DevicePasscodeRemove.self],
+    helpNames: .long)
+}
+
+/// `keyhaul item`: groups the commands for items.
+struct ItemGroup: GroupCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "item", abstract: "Add, find, change and delete items",
+    usage: "keyhaul item <command> DEVICE|BACKUP [attributes]",
+    subcommands: [ItemAdd.self, ItemFind.self, ItemUpdate.self, ItemDelete.self],
+    helpNames: .long)
+}
+
+/// `keyhaul simulator`: groups the commands for keychains of Simulators, which work without a Mac.
+struct SimulatorGroup: GroupCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "simulator", abstract: "Fill, save, restore and reset the keychain of a Simulator",
+    usage: "keyhaul simulator <command> [arguments]",
+    discussion: "Keyhaul has never been tested with a real Simulator. Take a snapshot before you change one.",
+    subcommands: [
+      SimulatorList.self, SimulatorSeed.self, SimulatorSnapshot.self, SimulatorRestore.self, SimulatorReset.self,
+    ],
+    helpNames: .long)
+}

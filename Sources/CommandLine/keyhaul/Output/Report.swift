@@ -27,9 +27,7 @@ extension Session {
     try OutputFile.write(to: output, beforeRenaming: printDocument) { (write) throws(CommandError) in
       guard !isJSON else { return try forEachPortion(ofDocument: report, write) }
       var buffered: [UInt8] = []
-      var style = resultStyle
-      (style.usesColor, style.cutsText) = (false, false)
-      try forEachLine(of: report, style: style) { (line) throws(CommandError) in
+      try forEachLine(of: report, style: fileStyle) { (line) throws(CommandError) in
         buffered.append(contentsOf: line.utf8)
         buffered.append(UInt8(ascii: "\n"))
         guard buffered.count >= BufferedOutput.bufferByteCount else { return }
@@ -76,19 +74,14 @@ extension Session {
 
   /// Writes a page to a file, or to standard output if that is not a terminal.
   func deliver(_ page: some HTMLPage, to output: String?) throws(CommandError) {
-    let text: String
-    do throws(DataProtectionError) {
-      text = try page.html()
-    } catch {
-      throw CommandError(.failed, "the page cannot be created", why: error.reason)
-    }
+    let bytes = try page.bytes()
     if let output, output != "-" {
-      try OutputFile.write(Array(text.utf8), to: output)
+      try OutputFile.write(bytes, to: output)
       info("Wrote \(UntrustedText.escaped(output)); open it in a browser.")
       return
     }
     try requireOutputForPage(output)
-    try writeRaw(Array(text.utf8))
+    try writeRaw(bytes)
   }
 
   /// Rejects writing a page to a terminal, before anything is read or asked.
@@ -98,27 +91,18 @@ extension Session {
   }
 }
 
-extension Session {
-  /// Prints a piece of a result immediately, so that a reader always has complete rows.
-  func printImmediately(_ text: String) throws(CommandError) {
-    try writeRaw(Array(text.utf8))
-    try flush()
-  }
-
-  /// Writes a result piece by piece, to a file, or to standard output for "-" and `nil`.
-  func writePieces(
-    to output: String?,
-    _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
-  ) throws(CommandError) {
-    guard let output, output != "-" else {
-      return try body { (bytes) throws(CommandError) in
-        try writeRaw(Array(bytes))
-        try flush()
-      }
+extension HTMLPage {
+  /// Returns the bytes of the page.
+  func bytes() throws(CommandError) -> [UInt8] {
+    do throws(DataProtectionError) {
+      return Array(try html().utf8)
+    } catch {
+      throw CommandError(.failed, "the page cannot be created", why: error.reason)
     }
-    try OutputFile.write(to: output, body)
   }
+}
 
+extension Session {
   /// Writes items as the one document of `--json`, or only their rows if fields were chosen.
   ///
   /// - Parameters:

@@ -12,6 +12,11 @@ struct CommittedChange: Equatable {
     self.inspectCommand = inspectCommand
   }
 
+  /// Creates a change of a backup or a file.
+  init(_ clause: String, at path: String) {
+    self.init(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(path))")
+  }
+
   /// Creates a change of a device.
   init(_ clause: String, of device: String) {
     self.init(clause, inspectCommand: "keyhaul device show \(ShellQuoting.quote(device))")

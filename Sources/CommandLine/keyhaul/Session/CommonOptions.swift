@@ -106,8 +106,8 @@ struct CommonOptions: ParsableArguments {
   ///
   /// - Parameters:
   ///   - formats: The formats that the result has.
-  ///   - allowsJSONWithFormat: Whether `--json` may be combined with `--format`. The format is then that of a file, and
-  ///     the result is a JSON document about it.
+  ///   - allowsJSONWithFormat: Whether `--json` may be combined with `--format`. The format then applies to a file,
+  ///     and the result is a JSON document about it.
   func check(
     formats: [OutputFormat] = OutputFormat.allCases, allowsJSONWithFormat: Bool = false
   ) throws(CommandError) {

@@ -7,7 +7,7 @@ import SystemPackage
   import Foundation
 #endif
 
-/// A report file, which is either written completely or not created.
+/// A file that a command writes, either completely or not at all.
 enum OutputFile {
   /// Writes a temporary file beside the target, syncs it and renames it. Also deletes temporary files of killed runs.
   ///
@@ -31,39 +31,33 @@ enum OutputFile {
     to path: String, beforeRenaming: () throws(CommandError) -> Void = { () throws(CommandError) in },
     _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
   ) throws(CommandError) {
-    try replaceFile(path, beforeRenaming: beforeRenaming) { (file) throws(CommandError) in
-      var byteCount: Int64 = 0
-      try body { (bytes) throws(CommandError) in
-        try Interruption.check()
-        byteCount += Int64(bytes.count)
-        do throws(Errno) {
-          try system.writeAll(bytes, to: file)
-        } catch {
-          throw writeError(path, error, needs: byteCount)
-        }
-      }
-      try Interruption.check()
-      return byteCount
-    }
-  }
-
-  private static let system = FileSystem.real
-
-  private static func replaceFile(
-    _ path: String, beforeRenaming: () throws(CommandError) -> Void = { () throws(CommandError) in },
-    fill: (FileDescriptor) throws(CommandError) -> Int64
-  ) throws(CommandError) {
     try requireRegularFile(path)
     guard !path.hasSuffix("/"), let destination = DestinationPath(path) else { throw writeError(path, .isDirectory) }
     _ = try FileReplacement(destination, system).write(
-      explaining: { refusal in
+      explaining: { (refusal) -> CommandError in
         switch refusal {
         case .system(let reason): writeError(path, reason)
         case .occupied: writeError(path, .fileExists)
         }
       },
-      check: { (_) throws(CommandError) in try beforeRenaming() }, fill: fill)
+      check: { (_) throws(CommandError) in try beforeRenaming() },
+      fill: { (file) throws(CommandError) in
+        var byteCount: Int64 = 0
+        try body { (bytes) throws(CommandError) in
+          try Interruption.check()
+          byteCount += Int64(bytes.count)
+          do throws(Errno) {
+            try system.writeAll(bytes, to: file)
+          } catch {
+            throw writeError(path, error, needs: byteCount)
+          }
+        }
+        try Interruption.check()
+        return byteCount
+      })
   }
+
+  private static let system = FileSystem.real
 
   /// Rejects a path that exists but is not a regular file, because renaming would replace a link, pipe or device
   /// instead of writing to it.
@@ -125,14 +119,14 @@ enum OutputFile {
 }
 
 extension Session {
-  /// Writes a document to the file given with `-o`, or to standard output for "-" and `nil`.
-  func write(_ document: JSONValue, to path: String?) throws(CommandError) {
-    try write(to: path) { (write) throws(CommandError) in
-      try (chosenFields?.rows(of: document) ?? document).forEachPortion(write)
-    }
+  /// The style of results in a file, without colors and cut names.
+  var fileStyle: TextStyle {
+    var style = resultStyle
+    (style.usesColor, style.cutsText) = (false, false)
+    return style
   }
 
-  /// Writes borrowed bytes without copying them.
+  /// Writes borrowed bytes without copying them, to a file, or to standard output for "-" and `nil`.
   func write(_ bytes: UnsafeRawBufferPointer, to path: String?) throws(CommandError) {
     try write(to: path) { (write) throws(CommandError) in try write(bytes) }
   }
@@ -142,10 +136,24 @@ extension Session {
     to path: String?,
     _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
   ) throws(CommandError) {
-    guard let path, path != "-" else {
-      return try body(writePortion)
-    }
+    guard let path, path != "-" else { return try body(writePortion) }
     try OutputFile.write(to: path, body)
+  }
+
+  /// Writes a result like `write(to:_:)`, but prints each portion immediately, so that a reader of standard output
+  /// always has complete rows.
+  func writeImmediately(
+    to path: String?,
+    _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
+  ) throws(CommandError) {
+    guard let path, path != "-" else { return try body(printImmediately) }
+    try OutputFile.write(to: path, body)
+  }
+
+  /// Prints a portion of a result, without waiting for a full buffer.
+  func printImmediately(_ bytes: UnsafeRawBufferPointer) throws(CommandError) {
+    try writeRaw(bytes)
+    try flush()
   }
 
   /// Rejects writing bytes to a terminal that a user cannot read there.

@@ -139,8 +139,12 @@ final class Session {
   }
 
   /// Writes the JSON document that is the result.
-  func writeDocument(_ document: JSONValue) throws(CommandError) {
-    try (chosenFields?.rows(of: document) ?? document).forEachPortion(writePortion)
+  ///
+  /// - Parameter path: The file to write; standard output for "-" and `nil`.
+  func writeDocument(_ document: JSONValue, to path: String? = nil) throws(CommandError) {
+    try write(to: path) { (write) throws(CommandError) in
+      try (chosenFields?.rows(of: document) ?? document).forEachPortion(write)
+    }
   }
 
   /// Writes a portion of a document that is produced piece by piece. Ctrl-C ends it between two portions.

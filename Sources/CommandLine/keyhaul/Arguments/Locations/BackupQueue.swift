@@ -124,16 +124,17 @@ struct SkippedEntries: Equatable, Sendable {
 
   private struct ListedLink: Equatable, Sendable {
     let path: String
-    let escapedPath: String
-    let escapedTarget: String
+    let target: String
   }
 
   /// The first links that were not followed.
   private var listedLinks: [ListedLink] = []
   /// The maximum number of links that are listed.
   private static let maximumListedLinkCount = 3
-  /// The first links that were not followed, with their targets, as text.
-  var linkTargets: [String] { listedLinks.map { "\($0.escapedPath) leads to \($0.escapedTarget)" } }
+  /// The first links that were not followed, with their targets, as escaped text.
+  var linkTargets: [String] {
+    listedLinks.map { "\(UntrustedText.escaped($0.path)) leads to \(UntrustedText.escaped($0.target))" }
+  }
 
   init() {}
 
@@ -141,9 +142,7 @@ struct SkippedEntries: Equatable, Sendable {
   mutating func addLink(_ path: String, to target: String?) {
     links += 1
     guard listedLinks.count < Self.maximumListedLinkCount, let target else { return }
-    listedLinks.append(
-      ListedLink(
-        path: path, escapedPath: UntrustedText.escaped(path), escapedTarget: UntrustedText.escaped(target)))
+    listedLinks.append(ListedLink(path: path, target: target))
   }
 
   /// Removes a link that is followed after all.

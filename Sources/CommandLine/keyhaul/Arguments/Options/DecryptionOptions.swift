@@ -18,7 +18,7 @@ struct DecryptionOptions: ParsableArguments {
     transform: IterationCount.parse)
   var maxRounds: IterationCount?
 
-  @Flag(help: StorageOptions.help) var memory = false
+  @Flag(help: "Keep a large manifest or keychain in memory, not in a temporary file.") var memory = false
 
   /// The maximum number of PBKDF2 iterations.
   var maximumIterations: Int { maxRounds?.value ?? IterationLimit.standard }
@@ -74,18 +74,6 @@ extension SecretFlags<PasswordTag> {
       "a device needs no backup password", why: "\(device) is a device, not a backup",
       try: "leave the password out")
   }
-}
-
-/// The option for the storage of large files.
-struct StorageOptions: ParsableArguments {
-  static let help: ArgumentHelp = "Keep a large manifest or keychain in memory, not in a temporary file."
-
-  @Flag(help: StorageOptions.help) var memory = false
-
-  /// The storage for a large manifest or keychain while it is read.
-  var storage: ManifestStorage { memory ? .memory : .temporaryFile }
-
-  init() {}
 }
 
 /// The options for decrypting a backup.

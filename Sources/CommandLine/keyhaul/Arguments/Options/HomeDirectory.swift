@@ -53,6 +53,13 @@ extension Session {
     return home
   }
 
+  /// Returns whether an argument is the name of a virtual device in the device folder.
+  func isDeviceName(_ argument: String) throws(CommandError) -> Bool {
+    guard let home = try optionalHomeDirectory() else { return false }
+    let name = argument.hasPrefix("device:") ? argument.dropFirst("device:".count) : argument[...]
+    return !name.contains("/") && PathContent(of: "\(home)/\(name)") == .device
+  }
+
   /// Returns the argument that names a device in a saved page, whose reader may not repeat `--home`. It is the device's
   /// path if `--home` was given, otherwise the argument that the user typed.
   func stableArgument(ofDevice argument: String) -> String {

@@ -48,7 +48,10 @@ struct ArgumentResolver {
     }
     let name = try deviceName(argument)
     guard home != nil else { throw HomeDirectory.missingError }
-    guard let directory = directory(ofDevice: name) else { throw noDevice(name) }
+    guard let directory = directory(ofDevice: name) else {
+      throw notFound(
+        "there is no device named \(name)", suggesting: EditDistance.nearest(to: name, among: deviceNames()))
+    }
     return .device(name: name, directory: directory)
   }
 
@@ -158,10 +161,6 @@ struct ArgumentResolver {
       "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name",
       why: "it contains invalid UTF-8 or the replacement character U+FFFD; Keyhaul never gives a device such a name",
       try: "rename its folder with mv and use the new name, or remove the folder with rm -r")
-  }
-
-  private func noDevice(_ name: String) -> CommandError {
-    notFound("there is no device named \(name)", suggesting: EditDistance.nearest(to: name, among: deviceNames()))
   }
 
   private func notFound(_ message: String, suggesting similarName: String? = nil) -> CommandError {

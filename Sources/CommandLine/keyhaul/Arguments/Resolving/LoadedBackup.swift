@@ -6,11 +6,6 @@ struct LoadedBackup {
   let name: String
   let archive: BackupArchive
 
-  init(name: String, archive: BackupArchive) {
-    self.name = name
-    self.archive = archive
-  }
-
   /// Warns if the backup's keys show that its seal does not match.
   ///
   /// - Throws: `.damaged` if a damaged backup prevents the check.
@@ -167,7 +162,7 @@ extension LoadedBackup {
 
 extension LoadedBackup {
   /// The advice for a backup whose manifest falsely states that it has no password.
-  static let adviceForDeniedPassword =
+  private static let adviceForDeniedPassword =
     "don't trust this copy; use the source device's own copy. If there is none, set IsEncrypted to true in the "
     + "Manifest.plist of another copy, and provide its password"
 

@@ -49,7 +49,7 @@ struct LoadedDatabase {
       rows.contains(where: { $0.result.fault?.step == .metadataClassKey && $0.result.verdict == .tagMismatch })
     {
       throw CommandError(
-        .wrongPassword, "the class keys cannot decrypt \(name)", why: "none of them unwraps a metadata key",
+        .wrongPassword, "the class keys cannot decrypt \(name)", why: "none of the keys unwraps a metadata key",
         try: "the class keys of the database's device, from the device's own keybag, not from a backup's")
     }
     guard !hasGivenKeys, dump.database?.keys == .absent else { return }

@@ -156,8 +156,8 @@ struct ResolvedBackup {
     }
   }
 
-  /// Warns about files that others may read: those of a backup that is not encrypted as it claims, of a decrypted copy,
-  /// and those that an interrupted run left next to the backup.
+  /// Warns about files that others may read: in a backup that is not encrypted as it claims, in a decrypted copy, and in
+  /// what an interrupted run left next to the backup.
   func warnAboutExposedFiles(of loaded: LoadedBackup, in session: Session) {
     if let claim = loaded.archive.findings.first(where: { $0.kind == .falseClaim }) {
       session.warn(

@@ -43,7 +43,7 @@ extension BackupUnlocker {
     }
   }
 
-  /// Returns whether the backup states the identifier of a device as that of its source.
+  /// Returns whether the backup states that a device with this identifier made it.
   private func hasIdentifier(of device: DeviceSession) -> Bool {
     device.record.udid.lowercased() == archive.device.identifier?.lowercased()
   }

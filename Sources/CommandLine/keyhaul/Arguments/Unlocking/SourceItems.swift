@@ -16,6 +16,19 @@ struct SourceItems {
     unreadableCount = entries.count { $0.item == nil }
   }
 
+  /// Warns about unreadable items, if there are any.
+  ///
+  /// - Parameter argument: The argument that names the source in the suggested command.
+  func warnAboutUnreadable(argument: String, in session: Session) {
+    guard unreadableCount > 0 else { return }
+    session.warn(
+      "left out \(HumanReadable.count(unreadableCount, "item")) of \(name) that cannot be read",
+      why: unreadableCount == 1
+        ? "only its device can decrypt it, or it is damaged"
+        : "only their device can decrypt them, or they are damaged",
+      try: "keyhaul inspect \(ShellQuoting.quote(argument)) --list")
+  }
+
   /// Keeps only the items of these access groups.
   mutating func keepOnly(groups: Set<String>) {
     items.removeAll { item in !(item.accessGroup.map(groups.contains) ?? false) }
@@ -90,9 +103,14 @@ struct SourceItems {
 }
 
 extension DeviceIdentity {
+  /// Returns whether a text has the form of a product type: "iPhone15,2".
+  static func isProductType(_ text: String) -> Bool {
+    text.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) != nil
+  }
+
   /// Creates an identity from a backup's statements; `nil` if they do not contain a valid model and version.
   fileprivate init?(_ device: BackupDevice) {
-    guard let type = device.productType, type.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) != nil,
+    guard let type = device.productType, Self.isProductType(type),
       let version = device.productVersion.flatMap({ try? ProductVersion($0) })
     else { return nil }
     self.init(productType: type, productVersion: version)

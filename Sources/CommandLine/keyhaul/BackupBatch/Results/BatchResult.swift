@@ -162,6 +162,27 @@ extension BackupMetadata {
   }
 }
 
+extension CapturedOutput {
+  /// Parses the document of a command on one backup. Adds a warning if it is too large for a combined result.
+  ///
+  /// - Parameters:
+  ///   - queued: The backup.
+  ///   - command: The full name of the command, for the warning's advice.
+  ///   - limit: The maximum number of JSON values.
+  func document(
+    of queued: QueuedBackup, by command: String, acceptingAtMost limit: Int = JSONValue.maximumValueCount
+  ) -> JSONValue? {
+    let document = try? JSONValue(parsing: result, acceptingAtMost: limit)
+    if document == nil, !result.isEmpty {
+      add(
+        Warning(
+          "its result is left out here", why: "it is too large for a combined result",
+          try: "\(command) \(ShellQuoting.argument(queued.path, placeholder: "ARCHIVE"))"))
+    }
+    return document
+  }
+}
+
 /// A column of the CSV table, with a value from the command's document.
 struct ResultColumn: Sendable {
   let name: String

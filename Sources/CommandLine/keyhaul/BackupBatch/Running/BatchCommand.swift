@@ -121,15 +121,6 @@ extension BatchCommand {
     return try BatchRun(listing, in: session).run()
   }
 
-  /// Returns whether an argument is the name of a virtual device.
-  ///
-  /// - Parameter home: The device folder; `nil` if none is configured.
-  static func isDevice(_ argument: String, home: String?) -> Bool {
-    guard let home else { return false }
-    let name = argument.hasPrefix("device:") ? argument.dropFirst("device:".count) : argument[...]
-    return !name.contains("/") && PathContent(of: "\(home)/\(name)") == .device
-  }
-
   /// Returns whether the call is for many backups. Otherwise, the command processes the only argument itself.
   ///
   /// - Throws: `.usage` for many backups and a format that only one backup has.
@@ -142,8 +133,8 @@ extension BatchCommand {
     }
     if requestsList { return true }
     // A name that is also a device's is rejected when the command processes it.
-    let home = try session.optionalHomeDirectory()
-    guard !Self.acceptsDevices || !Self.isDevice(path, home: home) else { return false }
+    let isDeviceName = try session.isDeviceName(path)
+    guard !Self.acceptsDevices || !isDeviceName else { return false }
     // Scripts get a list for every folder with backups; users get the only backup in it.
     return switch try BackupQueue.content(of: path) {
     case .none: false

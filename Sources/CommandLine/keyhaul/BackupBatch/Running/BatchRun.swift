@@ -1,8 +1,8 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// A run of a command on many backups. Several backups are processed at once, and the results are printed in the order
-/// in which the backups were named and found.
+/// A run of a command on many backups. Several backups are processed at the same time, and the results are printed in
+/// the order in which the backups were named and found.
 ///
 /// Only the backups being read and results that wait for an earlier one are in memory.
 struct BatchRun<Command: BatchCommand> {
@@ -67,11 +67,12 @@ struct BatchRun<Command: BatchCommand> {
   func run() throws(CommandError) -> CommandExitStatus {
     var summary = BatchSummary()
     let file = command.output.flatMap { $0 == "-" ? nil : $0 }
-    try session.writePieces(to: file) { (write) throws(CommandError) in
+    try session.writeImmediately(to: file) { (write) throws(CommandError) in
       try writeResults(adding: &summary) { (text) throws(CommandError) in
-        try Array(text.utf8).withRawBytes(write)
+        let bytes = Array(text.utf8)
+        try bytes.withRawBytes(write)
         // With `--json`, the results also go to standard output.
-        if file != nil, session.isJSON { try session.printImmediately(text) }
+        if file != nil, session.isJSON { try bytes.withRawBytes(session.printImmediately) }
       }
     }
     if let file { session.info("Wrote \(UntrustedText.escaped(file)).") }
@@ -150,12 +151,7 @@ struct BatchRun<Command: BatchCommand> {
   /// Returns the passwords for all backups: from a list, from a flag or the environment, or asked for once.
   private static func passwords(_ command: Command, in session: Session) throws(CommandError) -> BatchPasswords {
     let flags = command.accessOptions.password
-    if let path = command.batchOptions.passwords {
-      guard !flags.isGiven else {
-        throw .usage("--passwords and a password cannot be used together", try: "use only one of them")
-      }
-      return BatchPasswords(common: nil, list: try PasswordList(path, in: session))
-    }
+    if let path = command.batchOptions.passwords { return try session.passwords(listedIn: path, rejecting: flags) }
     do throws(CommandError) {
       if let password = try session.passwordForAllBackups(flags) {
         return BatchPasswords(common: password, list: nil)
@@ -198,12 +194,9 @@ struct BatchRun<Command: BatchCommand> {
       let isFolder = onlyPath.map { (try? BackupQueue.containsBackups($0)) == true } ?? false
       return JSONListFormatter(verb: commandName, folder: isFolder ? onlyPath : nil)
     }
-    var style = session.resultStyle
-    if isFile { (style.usesColor, style.cutsText) = (false, false) }
     return TableFormatter(
-      style: style, columns: Command.textColumns, suggestedCommand: session.commandName,
-      suggestedFlags: command.suggestedFlags,
-      note: { Command.note(on: $0) })
+      style: isFile ? session.fileStyle : session.resultStyle, columns: Command.textColumns,
+      suggestedCommand: session.commandName, suggestedFlags: command.suggestedFlags, note: { Command.note(on: $0) })
   }
 }
 

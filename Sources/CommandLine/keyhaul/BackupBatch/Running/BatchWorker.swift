@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// Runs a command for one of many backups. Several threads can use it at once.
+/// Runs a command for one of many backups. Several threads can use it at the same time.
 struct BatchWorker<Command: BatchCommand>: Sendable {
   let command: Command
   /// The full name of the command: "keyhaul inspect".
@@ -97,7 +97,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
     return earlier.result
   }
 
-  /// Returns whether the available passwords decrypt a backup as those of the earlier run did.
+  /// Returns whether the available passwords decrypt a backup as the passwords of the earlier run did.
   ///
   /// The earlier run stored only a random name for its password. If a password decrypts the backup now, it gets this name
   /// too, and counts as the earlier password for all backups. So only one key per password is derived.
@@ -138,17 +138,10 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
       case .success(let finalStatus): (finalStatus, nil)
       case .failure(let error): (error.status, error)
       }
-    var warnings = output.warnings
-    let document = try? JSONValue(parsing: output.result, acceptingAtMost: maximumValueCount)
-    if document == nil, !output.result.isEmpty {
-      warnings.append(
-        CapturedOutput.Warning(
-          "its result is left out here", why: "it is too large for a combined result",
-          try: "\(name) \(ShellQuoting.argument(queued.path, placeholder: "ARCHIVE"))"))
-    }
+    let document = output.document(of: queued, by: name, acceptingAtMost: maximumValueCount)
     return BatchResult(
       verb: commandName, parameters: parameters(hasPassword: hasPassword), path: queued.path, metadata: metadata,
-      isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: warnings,
+      isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: output.warnings,
       document: document, result: document.flatMap { Command.result(in: $0, code: status.code) },
       reason: document.flatMap { Command.reason(in: $0, code: status.code) })
   }

@@ -79,7 +79,7 @@ struct CaseOptions: ParsableArguments, Sendable {
     return (caseName, examiner)
   }
 
-  /// Rejects a format other than that of the report's file name.
+  /// Rejects a format that differs from the ending of the report's file name.
   private static func checkFormat(_ common: CommonOptions, isPage: Bool) throws(CommandError) {
     guard common.format == nil || common.isHTML == isPage, !(common.json && isPage), !common.isCSV, !common.isNDJSON
     else {

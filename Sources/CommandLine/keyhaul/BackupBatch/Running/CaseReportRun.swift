@@ -47,27 +47,16 @@ struct CaseReportRun<Command: BatchCommand> {
       folder: (try? FileSystem.real.workingDirectoryPath()) ?? "",
       command: ["keyhaul"] + Self.withoutSecrets(Array(ProgramArguments.all.dropFirst())), started: started,
       ended: clock.now(), backups: backups)
-    try write(report)
+    if request.isPage {
+      try OutputFile.write(CasePage(report, program: ProgramVersion.signature).bytes(), to: request.output)
+    } else {
+      try session.writeDocument(report.json, to: request.output)
+    }
     // With `--json`, the document also goes to standard output.
     if session.isJSON { try session.writeDocument(report.json) }
     for line in [summary.sentence] + summary.remarks + [report.writingSentence] { session.info(line) }
     session.info("Wrote \(UntrustedText.escaped(request.output)).")
     return summary.status
-  }
-
-  private func write(_ report: CaseReport) throws(CommandError) {
-    guard request.isPage else {
-      return try OutputFile.write(to: request.output) { (write) throws(CommandError) in
-        try report.json.forEachPortion(write)
-      }
-    }
-    let text: String
-    do throws(DataProtectionError) {
-      text = try CasePage(report, program: ProgramVersion.signature).html()
-    } catch {
-      throw CommandError(.failed, "the page cannot be created", why: error.reason)
-    }
-    try OutputFile.write(Array(text.utf8), to: request.output)
   }
 
   /// Returns the part of the report about one backup.

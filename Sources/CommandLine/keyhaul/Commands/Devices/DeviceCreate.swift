@@ -68,7 +68,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
     try createAndReport(newDevice, in: home, passcode: secret, session)
     if publishedHardwareKey { session.warnAboutPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
-    warnAboutUnreadableItems(of: source, in: session)
+    source.warnAboutUnreadable(argument: source.name, in: session)
     return .partial
   }
 
@@ -103,15 +103,6 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
     }
     session.committedChange = change
     return report
-  }
-
-  private func warnAboutUnreadableItems(of source: SourceItems, in session: Session) {
-    session.warn(
-      "left out \(HumanReadable.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
-      why: source.unreadableCount == 1
-        ? "only its device can decrypt it, or it is damaged"
-        : "only their device can decrypt them, or they are damaged",
-      try: "keyhaul inspect \(ShellQuoting.quote(source.name)) --list")
   }
 
   /// Returns the items to import; `nil` if no source was given.

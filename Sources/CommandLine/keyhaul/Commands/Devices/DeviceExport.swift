@@ -53,8 +53,6 @@ struct DeviceExport: RunnableCommand {
   }
 
   private func write(_ items: [KeychainItem], of name: String, in session: Session) throws {
-    let change = CommittedChange(
-      "\(name) was written as \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
     let keychain: SimulatorKeychain
     do throws(KeyhaulError) {
       keychain = try SimulatorKeychain(creatingTables: KeychainStore.tableStatements)
@@ -63,7 +61,7 @@ struct DeviceExport: RunnableCommand {
       throw CommandError(
         CommandExitStatus(error.category), "cannot write \(name) as a database", why: error.reason, of: error.errno)
     }
-    try session.committing(change) { () throws(CommandError) in
+    try session.committing(CommittedChange("\(name) was written as \(output)", at: output)) { () throws(CommandError) in
       // `nil` if SQLite does not return the database's bytes.
       let result: Void? = try keychain.committed { (bytes) throws(CommandError) in
         try OutputFile.write(bytes, to: output)

@@ -47,7 +47,7 @@ struct DeviceList: TabularCommand {
 
   /// Reads all devices in a folder.
   ///
-  /// - Returns: The reports on the devices, and the errors of those that cannot be read, with their names.
+  /// - Returns: The reports on the devices, and the errors of the others, which cannot be read, with their names.
   private static func reports(
     on home: DeviceSet, in session: Session
   ) throws(CommandError) -> (reports: [DeviceReport], faults: [(name: String, error: CommandError)]) {

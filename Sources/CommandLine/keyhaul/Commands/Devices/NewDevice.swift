@@ -18,7 +18,7 @@ struct NewDevice {
     name: DeviceName, fixture: FixtureSource.Loaded?, imported: SourceItems?, productType: String?,
     productVersion: String?, eraseAfterFailures: Int?, hasPublishedKeys: Bool
   ) throws(CommandError) {
-    if let productType, productType.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) == nil {
+    if let productType, !DeviceIdentity.isProductType(productType) {
       throw .usage(
         "\"\(productType)\" is not a model",
         why: "a model is a word and two numbers, like Apple's product types", try: "--model iPhone15,2")

@@ -6,8 +6,7 @@ extension ItemFind {
   /// Returns whether the argument is a folder of several backups. A password list is only for such a folder.
   func isForFolder(_ session: Session) throws(CommandError) -> Bool {
     if passwords != nil { return true }
-    let home = try session.optionalHomeDirectory()
-    guard !Inspect.isDevice(target.keychain, home: home) else { return false }
+    guard try !session.isDeviceName(target.keychain) else { return false }
     return try BackupQueue.content(of: target.keychain) == .several
   }
 
@@ -33,7 +32,7 @@ extension ItemFind {
         output, inputs: [folder] + accessOptions.files + [passwords])
     }
     var summary = BatchSummary()
-    try session.writePieces(to: output) { (write) throws(CommandError) in
+    try session.writeImmediately(to: output) { (write) throws(CommandError) in
       try searchBackups(in: folder, for: selection, passwordProvider, adding: &summary, in: session) {
         (text) throws(CommandError) in try Array(text.utf8).withRawBytes(write)
       }
@@ -50,12 +49,7 @@ extension ItemFind {
 
   /// Returns the passwords for all backups: from a list, from a flag, or asked for once.
   private func batchPasswords(in session: Session) throws(CommandError) -> BatchPasswords {
-    if let passwords {
-      guard !password.isGiven else {
-        throw .usage("--passwords and a password cannot be used together", try: "use only one of them")
-      }
-      return BatchPasswords(common: nil, list: try PasswordList(passwords, in: session))
-    }
+    if let passwords { return try session.passwords(listedIn: passwords, rejecting: password) }
     if let common = try session.passwordForAllBackups(password) { return BatchPasswords(common: common, list: nil) }
     guard session.terminal() != nil else { return BatchPasswords(common: nil, list: nil) }
     let password = try session.promptedPasswordForAllBackups(of: "the backups in \(target.keychain)")
@@ -113,7 +107,7 @@ extension ItemFind {
       if let fault = queued.fault { throw fault }
       let keychain = try singleCommand.target.find(accessOptions, databaseKeys, in: capturingSession)
       let searchResult = try singleCommand.search(for: selection, in: keychain, accessOptions, capturingSession)
-      try capturingSession.writeDocument(searchResult.document, of: searchResult.rows)
+      if session.isJSON { try capturingSession.writeDocument(searchResult.document, of: searchResult.rows) }
       rows = searchResult.rows
       status = Self.status(of: searchResult)
     } catch {
@@ -121,7 +115,8 @@ extension ItemFind {
       status = failure?.status ?? .failed
     }
     let result = Self.batchResult(
-      for: queued, metadata: capturingSession.backupMetadata, status: status, failure: failure, output)
+      for: queued, metadata: capturingSession.backupMetadata, status: status, failure: failure, output,
+      by: session.commandName)
     return SearchedBackup(result: result, rows: rows)
   }
 
@@ -133,16 +128,18 @@ extension ItemFind {
   ///   - status: The exit status of the search.
   ///   - failure: The error of the search; `nil` if there was none.
   ///   - output: The document and the warnings of the search.
+  ///   - command: The full name of the command.
   private static func batchResult(
     for queued: QueuedBackup, metadata: BackupMetadata?, status: CommandExitStatus, failure: CommandError?,
-    _ output: CapturedOutput
+    _ output: CapturedOutput, by command: String
   ) -> BatchResult {
     let entry = queued.fault == nil ? BackupDirectory.entry(of: queued.path) : nil
+    let document = output.document(of: queued, by: command)
     return BatchResult(
       verb: "item find", parameters: [], path: queued.path,
       metadata: metadata ?? entry.map { BackupMetadata($0) } ?? BackupMetadata(),
       isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: output.warnings,
-      document: try? JSONValue(parsing: output.result, acceptingAtMost: JSONValue.maximumValueCount),
+      document: document,
       reason: status == .partial ? "an item that may match cannot be read" : nil)
   }
 
@@ -163,8 +160,7 @@ extension ItemFind {
 
   /// Returns the rows of a backup as a text table with a heading.
   private func text(of rows: [KeychainEntry], in queued: QueuedBackup, _ session: Session) -> String {
-    var style = session.resultStyle
-    if writesFile { (style.usesColor, style.cutsText) = (false, false) }
+    let style = writesFile ? session.fileStyle : session.resultStyle
     let heading = "\(UntrustedText.escaped(queued.path)): \(HumanReadable.count(rows.count, "item"))"
     let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
     return ([style.painted(style.adapted(heading), .bold)] + lines + [""]).map { $0 + "\n" }.joined()

@@ -55,8 +55,8 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  /// The members of each element of `items` in `keychain-items/1`, and those of its `attributes`, which can be selected
-  /// directly.
+  /// The members of each element of `items` in `keychain-items/1`, and the members of its `attributes`, which can be
+  /// selected directly.
   static let table = FieldTable(
     rows: "items",
     fields: [
@@ -190,13 +190,11 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   }
 
   private func writeTable(of rows: [KeychainEntry], in session: Session) throws(CommandError) {
-    var style = session.resultStyle
-    if writesFile { (style.usesColor, style.cutsText) = (false, false) }
-    let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
     guard writesFile, let output else {
-      for line in lines { try session.print(line) }
-      return
+      return try session.print(FoundItemTable.table(of: rows, style: session.resultStyle))
     }
+    let style = session.fileStyle
+    let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
     try OutputFile.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: output)
   }
 

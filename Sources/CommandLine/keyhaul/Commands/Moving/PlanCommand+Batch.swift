@@ -55,10 +55,9 @@ extension PlanCommand {
   /// Warns if the second of two arguments is a device, which was probably meant as the target.
   func warnAboutArguments(in session: Session) throws(CommandError) {
     guard paths.count == 2, move.to == nil else { return }
-    let home = try session.optionalHomeDirectory()
     let target = paths[1]
     let isFileToo = ((try? FileSystem.real.status(of: target)) ?? nil) != nil
-    guard Self.isDevice(target, home: home), !isFileToo, !Self.isDevice(paths[0], home: home) else { return }
+    guard try session.isDeviceName(target), !isFileToo, try !session.isDeviceName(paths[0]) else { return }
     session.warn(
       "\(target) would be treated as a source device", why: "the target device follows --to",
       try: "--to \(ShellQuoting.quote(target))")

@@ -26,8 +26,9 @@ extension PlanCommand {
   /// - Returns: Whether all expectations that apply are met.
   /// - Throws: `.usage` if no expectation applies to this restore.
   func check(
-    _ expectations: [PlanExpectation], _ comparable: ComparablePlan, _ report: PlanReport, in session: Session
+    _ expectations: [PlanExpectation], _ comparable: ComparablePlan, in session: Session
   ) throws(CommandError) -> Bool {
+    let report = comparable.report
     let scenario = ActualScenario(hasPassword: report.source.isEncrypted, onSameDevice: comparable.isSameDevice)
     let comparison = view == .compare ? try comparable.compare() : nil
     let check: ExpectationCheck

@@ -279,7 +279,7 @@ struct PlanCommand: BatchCommand {
     let report = comparable.report
     var isAsExpected = true
     switch (expectations, view) {
-    case (let expectations?, _): isAsExpected = try check(expectations, comparable, report, in: session)
+    case (let expectations?, _): isAsExpected = try check(expectations, comparable, in: session)
     case (nil, .compare):
       try deliverComparison(
         ComparisonReport(comparison: comparable.compare(), report: report), of: comparable.argument, in: session)

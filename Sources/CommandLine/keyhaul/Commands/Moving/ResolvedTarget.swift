@@ -27,8 +27,7 @@ enum ResolvedTarget {
     progress: (Int, Int) -> Void
   ) throws(CommandError) {
     if case .simulator(let simulator) = self {
-      let inspectCommand = "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list"
-      return try simulator.change(CommittedChange(summary.clause, inspectCommand: inspectCommand), in: session) {
+      return try simulator.change(simulator.committedChange(summary.clause), in: session) {
         (keychain) throws(KeyhaulError) in
         try Restorer.restore(plan, onto: .simulator(simulator.target.locked(keychain)), progress: progress)
       }

@@ -2,12 +2,6 @@ public import ArgumentParser
 import KeyhaulKit
 import Reports
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// `keyhaul restore`: restores a backup's items to a device or a Simulator's keychain, in one step.
 struct Restore: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(

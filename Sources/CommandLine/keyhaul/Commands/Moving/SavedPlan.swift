@@ -32,14 +32,10 @@ struct SavedPlan {
     }
   }
 
-  /// Rejects a plan that cannot be carried out: edited, redacted, or made from a device.
-  private func checkUsable(for target: String) throws(CommandError) {
-    if let obstacle = file.obstacle { throw staleError(target, because: obstacle) }
-  }
-
-  /// Rejects a plan for another backup or device, before asking for a password.
+  /// Rejects a plan for another backup or device, and one that cannot be carried out: edited, redacted, or made from a
+  /// device. Called before asking for a password.
   func check(_ loaded: LoadedBackup, _ device: DeviceSession) throws(CommandError) {
-    try checkUsable(for: device.name)
+    if let obstacle = file.obstacle { throw staleError(device.name, because: obstacle) }
     if document.source.digest != loaded.archive.digest {
       throw staleError(device.name, because: "\(loaded.name) is not the planned backup, or has changed since")
     }

@@ -5,7 +5,7 @@ import KeyhaulKit
 /// A Simulator, as the `device.plist` in its folder describes it.
 ///
 /// The folder's name is the Simulator's UDID. Source: the property lists that Xcode 8 to 16 write, and the states in
-/// FBSimulatorControl (`FBiOSTargetState`), which are those of `SimDevice`.
+/// FBSimulatorControl (`FBiOSTargetState`), which are the same as in `SimDevice`.
 struct InstalledSimulator {
   /// The state that Xcode has recorded.
   enum State: Int64 {

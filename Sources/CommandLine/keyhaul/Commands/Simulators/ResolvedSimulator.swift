@@ -13,9 +13,6 @@ final class ResolvedSimulator {
   /// The access groups of all rows.
   private(set) lazy var groups = Set(rows.compactMap(\.accessGroup))
 
-  /// Whether Keyhaul has read all rows. A write-ahead log or journal that does not match the database may contain more.
-  var isReadCompletely: Bool { [.none, .applied, .rolledBack].contains(database.journalStatus) }
-
   /// Creates a Simulator from its keychain.
   ///
   /// - Throws: `.refused` for another tool's dump.
@@ -33,6 +30,18 @@ final class ResolvedSimulator {
     self.dump = dump
     self.database = database
     self.rows = rows
+  }
+
+  /// Rejects a keychain with a write-ahead log or journal that does not match the database. It may contain more rows.
+  func requireReadCompletely(or message: String, try advice: String) throws(CommandError) {
+    guard ![.none, .applied, .rolledBack].contains(database.journalStatus) else { return }
+    throw CommandError(
+      .refused, message, why: "its log (-wal) does not match it, and may contain items", try: advice)
+  }
+
+  /// Returns a change of the keychain.
+  func committedChange(_ clause: String) -> CommittedChange {
+    CommittedChange(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(name)) --list")
   }
 
   /// Locks the database, changes it and commits the changes.

@@ -6,7 +6,7 @@ struct SimulatorArgument: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
       "The Simulator: its name, its UDID, booted, its folder, or its keychain.",
-      discussion: "Names are those of the Simulators in ~/Library/Developer/CoreSimulator/Devices."),
+      discussion: "Keyhaul looks for names in ~/Library/Developer/CoreSimulator/Devices."),
     completion: .simulators)
   var simulator: String
 
@@ -16,8 +16,8 @@ struct SimulatorArgument: ParsableArguments {
 
   /// Finds the Simulator and reads its keychain.
   ///
-  /// - Throws: `.notFound` or `.usage` if no Simulator or several have the name; `.refused` if the path is not that of
-  ///   a keychain database.
+  /// - Throws: `.notFound` or `.usage` if no Simulator or several have the name; `.refused` if the path leads to no
+  ///   keychain database.
   func find(in session: Session) throws(CommandError) -> ResolvedSimulator {
     let path = try path(session.environment)
     guard case .dump(let database) = try SourceResolver(session).backupOrDump(path), database.isDatabase else {

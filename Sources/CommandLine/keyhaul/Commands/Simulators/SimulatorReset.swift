@@ -30,7 +30,8 @@ struct SimulatorReset: RunnableCommand {
     var removedCount = 0
     if dryRun.isOn {
       try session.announce("Would delete \(HumanReadable.count(rows.count, "item")) from \(simulator.name):")
-      try printItems(of: groups, in: simulator, session)
+      let entries = simulator.dump.contents.entries.filter { $0.identity.accessGroup.map(groups.contains) ?? false }
+      try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
     } else {
       removedCount = try delete(rows.count, of: groups, from: simulator, in: session)
     }
@@ -55,23 +56,12 @@ struct SimulatorReset: RunnableCommand {
   ) throws(CommandError) -> Int {
     let items = HumanReadable.count(count, "item")
     try session.confirm("Delete \(items) from \(simulator.name)?", action: "deleting items from \(simulator.name)")
-    let change = CommittedChange(
-      "\(items) \(count == 1 ? "was" : "were") deleted from \(simulator.name)",
-      inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
+    let change = simulator.committedChange("\(items) \(count == 1 ? "was" : "were") deleted from \(simulator.name)")
     let removedCount = try simulator.change(change, in: session) { (keychain) throws(KeyhaulError) in
       try keychain.removeItems(ofGroups: groups.sorted())
     }
     try session.announce("Deleted \(HumanReadable.count(removedCount, "item")) from \(simulator.name).")
     return removedCount
-  }
-
-  /// Prints the table of the items that would be deleted.
-  private func printItems(
-    of groups: Set<String>, in simulator: ResolvedSimulator, _ session: Session
-  ) throws(CommandError) {
-    guard !session.isJSON else { return }
-    let entries = simulator.dump.contents.entries.filter { $0.identity.accessGroup.map(groups.contains) ?? false }
-    try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
   }
 
   private func writeDocument(

@@ -23,11 +23,8 @@ struct SimulatorRestore: RunnableCommand {
     let simulator = try target.find(in: session)
     let savedKeychain = try SimulatorArgument(path: snapshot.contains("/") ? snapshot : "./\(snapshot)").find(
       in: session)
-    guard savedKeychain.isReadCompletely else {
-      throw CommandError(
-        .refused, "cannot read \(snapshot) completely", why: "its log (-wal) does not match it, and may contain items",
-        try: "a file that keyhaul simulator snapshot has written")
-    }
+    try savedKeychain.requireReadCompletely(
+      or: "cannot read \(snapshot) completely", try: "a file that keyhaul simulator snapshot has written")
     try restore(savedKeychain, to: simulator, in: session)
     if session.isJSON {
       try session.writeDocument(
@@ -52,10 +49,8 @@ struct SimulatorRestore: RunnableCommand {
     try session.confirm(
       "Replace the \(currentRows) of \(simulator.name) with the \(savedRows) of \(snapshot)?",
       action: "replacing the keychain of \(simulator.name)")
-    let change = CommittedChange(
-      "\(simulator.name) was restored from \(snapshot)",
-      inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
-    try simulator.restore(savedKeychain, change, in: session)
+    try simulator.restore(
+      savedKeychain, simulator.committedChange("\(simulator.name) was restored from \(snapshot)"), in: session)
     try session.announce("Restored \(simulator.name) from \(snapshot), with \(savedRows).")
   }
 }

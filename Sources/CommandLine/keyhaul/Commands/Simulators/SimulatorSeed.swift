@@ -63,14 +63,7 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
           "the private key is in a Secure Enclave or on another token; the first is \(ItemText.name(ItemDescriptor(first)))",
         try: "keyhaul explain hardware-key")
     }
-    if source.unreadableCount > 0 {
-      session.warn(
-        "left out \(HumanReadable.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
-        why: source.unreadableCount == 1
-          ? "only its device can decrypt it, or it is damaged"
-          : "only their device can decrypt them, or they are damaged",
-        try: "keyhaul inspect \(ShellQuoting.quote(from)) --list")
-    }
+    source.warnAboutUnreadable(argument: from, in: session)
   }
 
   /// The result of writing the items.
@@ -148,9 +141,7 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
     _ newItems: [KeychainItem], into simulator: ResolvedSimulator, equalCount: Int, isDryRun: Bool, clause: String,
     in session: Session
   ) throws(CommandError) -> Outcome {
-    let change = CommittedChange(
-      clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(simulator.name)) --list")
-    let insertResults = try simulator.change(change, isDryRun: isDryRun, in: session) {
+    let insertResults = try simulator.change(simulator.committedChange(clause), isDryRun: isDryRun, in: session) {
       (keychain) throws(KeyhaulError) in
       var results: [SimulatorKeychain.InsertResult] = []
       for item in newItems { results.append(try keychain.insert(item, replacingExisting: !keep)) }
@@ -163,7 +154,6 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
   private func printItemsToWrite(
     _ newItems: [KeychainItem], _ expected: Outcome, in session: Session
   ) throws(CommandError) {
-    guard !session.isJSON else { return }
     let items = zip(newItems, expected.insertResults).filter { _, result in result != .kept }.map { item, _ in item }
     let entries = items.enumerated().map { index, item in KeychainEntry(index: index, item: item) }
     try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))

@@ -25,21 +25,16 @@ struct SimulatorSnapshot: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
-    guard simulator.isReadCompletely else {
-      throw CommandError(
-        .refused, "cannot save \(simulator.name) completely",
-        why: "its log (-wal) does not match it, and may contain items",
-        try: "start and shut down the Simulator, or copy both files")
-    }
+    try simulator.requireReadCompletely(
+      or: "cannot save \(simulator.name) completely", try: "start and shut down the Simulator, or copy both files")
     if output == "-" {
       throw CommandError.usage(
         "a snapshot must be written to a file", why: "it contains the whole keychain unencrypted", try: "-o FILE")
     }
     try session.prepareOutput(output, inputs: simulator.dump.files)
-    try session.committing(
-      CommittedChange(
-        "\(simulator.name) was saved as \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
-    ) { () throws(CommandError) in try OutputFile.write(simulator.database.image, to: output) }
+    try session.committing(CommittedChange("\(simulator.name) was saved as \(output)", at: output)) {
+      () throws(CommandError) in try OutputFile.write(simulator.database.image, to: output)
+    }
     let count = HumanReadable.count(simulator.rows.count, "row")
     try session.announce("Saved \(simulator.name) with \(count) as \(output). The file's secrets are not encrypted.")
     if session.isJSON {

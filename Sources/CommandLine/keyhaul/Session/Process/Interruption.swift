@@ -159,7 +159,7 @@ enum Interruption {
     _exit(128 &+ number)
   }
 
-  /// The signals that end the program at once: Ctrl-\\, `abort`, and crashes.
+  /// The signals that end the program immediately: Ctrl-\\, `abort`, and crashes.
   private static let endingSignals = [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
 
   /// The previous actions of the signals, by signal number. Swift's action may print where the program crashed.

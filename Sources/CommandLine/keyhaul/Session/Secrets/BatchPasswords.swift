@@ -7,11 +7,6 @@ struct BatchPasswords: PasswordProvider {
   /// The password list, for the backups that its patterns match.
   let list: PasswordList?
 
-  init(common: ReusablePassword?, list: PasswordList?) {
-    self.common = common
-    self.list = list
-  }
-
   var usesPasswordList: Bool { list != nil }
 
   /// Returns the environment for a command on one of the backups. A list overrides the environment, as a flag does.
@@ -27,6 +22,14 @@ struct BatchPasswords: PasswordProvider {
 }
 
 extension Session {
+  /// Reads a list of passwords. Rejects flags that also name a password.
+  func passwords(listedIn path: String, rejecting flags: PasswordFlags) throws(CommandError) -> BatchPasswords {
+    guard !flags.isGiven else {
+      throw .usage("--passwords and a password cannot be used together", try: "use only one of them")
+    }
+    return BatchPasswords(common: nil, list: try PasswordList(path, in: self))
+  }
+
   /// Returns the password that the user named for all backups, read once; `nil` if it would have to be asked for each
   /// backup.
   func passwordForAllBackups(_ flags: PasswordFlags) throws(CommandError) -> ReusablePassword? {

@@ -64,7 +64,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
       return try backup.open(storage: decryption.storage, in: session)
     }
     try passwords.check(backups, in: session)
-    passwords.setSecondBackup(backups[1])
+    passwords.secondBackup = backups[1]
     var sides: [ComparisonSide] = []
     for (index, source) in sources.enumerated() {
       if let device = devices[index] {

@@ -12,7 +12,7 @@ struct DiffPasswords {
   /// The second backup's own password, if it was read before the first backup was opened.
   private var secondPassword: ReusablePassword?
   /// The backup that is opened second. Its key is derived in parallel with the first one's.
-  private var secondBackup: LoadedBackup?
+  var secondBackup: LoadedBackup?
   private var secondKeyDerivation: BackgroundThread?
   /// The hardware key that the user gave, kept because a descriptor can be read only once.
   private var givenKey: HardwareKey?
@@ -135,9 +135,6 @@ struct DiffPasswords {
     if hardware?.isGuess == false { givenKey = hardware }
     return hardware
   }
-
-  /// Sets the backup that is opened after the first one.
-  mutating func setSecondBackup(_ loaded: LoadedBackup?) { secondBackup = loaded }
 
   /// Starts to derive the second backup's key if a password for it is available.
   private mutating func deriveSecondKey(

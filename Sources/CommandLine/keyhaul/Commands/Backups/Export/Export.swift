@@ -2,12 +2,6 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// `keyhaul export`: writes the items of a backup or device, or files of a backup, for other programs.
 struct Export: RunnableCommand, DecryptingCommand {
   static let helpScreen = HelpScreen(

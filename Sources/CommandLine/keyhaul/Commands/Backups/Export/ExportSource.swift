@@ -87,7 +87,7 @@ struct ExportSource {
 
 /// The source of exported items.
 struct ExportOrigin {
-  enum Kind { case archive, device, dump }
+  enum Kind: String { case archive, device, dump }
 
   let kind: Kind
   /// The source's name, as the user typed it.
@@ -106,13 +106,7 @@ struct ExportOrigin {
 
   /// Returns the document of the items.
   func document(revealsSecrets: Bool) -> ItemDocument {
-    let sourceKind =
-      switch kind {
-      case .archive: "archive"
-      case .device: "device"
-      case .dump: "dump"
-      }
-    return ItemDocument(
-      source: (sourceKind, name), revealsSecrets: revealsSecrets, omitsProtectedSecrets: omitsProtectedSecrets)
+    ItemDocument(
+      source: (kind.rawValue, name), revealsSecrets: revealsSecrets, omitsProtectedSecrets: omitsProtectedSecrets)
   }
 }

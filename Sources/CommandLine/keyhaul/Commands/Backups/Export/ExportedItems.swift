@@ -1,4 +1,3 @@
-import ArgumentParser
 import KeyhaulKit
 import Reports
 
@@ -287,23 +286,5 @@ struct ExportedItems {
     return .usage(
       "exporting secrets requires --reveal", why: "\(output) would contain \(secrets) in plain text",
       try: "add --reveal (only you can read the file), or use --format json, which leaves the secrets out")
-  }
-}
-
-/// The document of all items with their secrets, which is written next to a decrypted copy of a backup.
-enum DecryptedItemsDocument {
-  /// Writes the items one by one, and warns about items that cannot be read.
-  static func write(
-    _ reader: BackupItemReader, of loaded: LoadedBackup, to path: String, _ common: CommonOptions,
-    in session: Session
-  ) throws {
-    let format = try ExportFormat.chosen(common, output: path, reveals: true)
-    let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
-    let source = ExportSource(reader, of: loaded, everything)
-    var items = ExportedItems(of: source.origin, as: format)
-    try session.write(to: path) { (write) throws(CommandError) in
-      try items.write(from: source, revealingSecrets: true, in: session, to: write)
-    }
-    items.warn(in: session)
   }
 }

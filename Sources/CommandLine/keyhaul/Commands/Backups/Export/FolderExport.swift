@@ -1,12 +1,6 @@
 import KeyhaulKit
 import Reports
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// `keyhaul export --files DIR`: writes files of a backup into a folder, with their original folder structure.
 struct FolderExport {
   private let command: Export

@@ -1,12 +1,6 @@
 import KeyhaulKit
 import Reports
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// `keyhaul export --domain D --path P`: writes one file of a backup, decrypted portion by portion.
 struct SingleFileExport {
   private let command: Export

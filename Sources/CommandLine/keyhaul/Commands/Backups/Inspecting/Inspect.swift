@@ -57,12 +57,15 @@ struct Inspect: CaseReportCommand {
       storage: accessOptions.storage, acceptsPartialBackup: part == nil && !common.isHTML, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     let (decrypted, obstacle) = try decrypt(loaded, with: unlocker, in: session)
-    let inspection = try loaded.explainingErrors { () throws(KeyhaulError) in
-      try Inspection(
+    let inspection: Inspection
+    do throws(KeyhaulError) {
+      inspection = try Inspection(
         loaded.archive, named: loaded.name, unlocked: decrypted?.backup,
         sourceDeviceItems: decrypted?.sourceDeviceItems, decryptionObstacle: obstacle, part: part,
         wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: decrypted?.derivationTime,
         isTimed: !session.isOneOfMany, hasMatchingPassword: unlocker.derivationTime != nil)
+    } catch {
+      throw CommandError(backup: error, name: loaded.name)
     }
     try session.deliver(
       inspection,
@@ -212,19 +215,6 @@ extension Inspection.Part: EnumerableFlag {
     case .list: "List the keychain's items."
     case .keybag: "Show the keybag's header, classes and iterations."
     case .tree: "Show the files by domain and folder, with counts and sizes; -v lists each file."
-    }
-  }
-}
-
-extension LoadedBackup {
-  /// Runs a closure, and explains its errors with the backup's name.
-  fileprivate func explainingErrors<Value>(
-    _ body: () throws(KeyhaulError) -> Value
-  ) throws(CommandError) -> Value {
-    do throws(KeyhaulError) {
-      return try body()
-    } catch {
-      throw CommandError(backup: error, name: name)
     }
   }
 }

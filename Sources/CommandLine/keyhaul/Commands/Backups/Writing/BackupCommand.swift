@@ -61,9 +61,9 @@ struct BackupCommand: RunnableCommand {
     in session: Session
   ) throws(CommandError) -> WrittenBackup {
     try Interruption.check()
-    let name = output == "-" ? "standard output" : output
-    let change = CommittedChange(
-      "the backup of \(openDevice.name) was written to \(name)", inspectCommand: Self.inspectCommand(for: output))
+    let clause = "the backup of \(openDevice.name) was written to"
+    let change =
+      output == "-" ? CommittedChange("\(clause) standard output") : CommittedChange("\(clause) \(output)", at: output)
     do throws(KeyhaulError) {
       return try session.streaming(to: output) { () throws(KeyhaulError) in
         try session.committing(change) { () throws(KeyhaulError) in
@@ -73,10 +73,6 @@ struct BackupCommand: RunnableCommand {
     } catch {
       throw BackupOutput.failure(error, writing: output)
     }
-  }
-
-  private static func inspectCommand(for output: String) -> String? {
-    output == "-" ? nil : "keyhaul inspect \(ShellQuoting.quote(output))"
   }
 
   private static func status(of report: ExportReport) -> CommandExitStatus {

@@ -183,7 +183,7 @@ struct BackupReencryption {
     guard !command.dryRun.isOn else { return }
     let keys = try unlocker.classKeys(with: oldKey)
     let state = command.noPassword ? "no longer has a password" : "has the new password"
-    let change = command.change.committedChange(inPlace: Rekey.committedChange("\(loaded.name) \(state)", to: loaded))
+    let change = command.change.committedChange(inPlace: CommittedChange("\(loaded.name) \(state)", at: loaded.name))
     let rewritten = try session.rewriting(loaded, to: command.change.output, change) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.reencrypt(loaded.archive, at: path, with: keybag, keys: keys, to: target, progress: progress)

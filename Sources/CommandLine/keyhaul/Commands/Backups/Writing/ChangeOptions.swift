@@ -73,9 +73,7 @@ struct ChangeOptions: ParsableArguments {
   ///
   /// - Parameter change: The change if the backup itself is rewritten.
   func committedChange(inPlace change: CommittedChange) -> CommittedChange {
-    guard let output else { return change }
-    return CommittedChange(
-      "the changed copy \(output) was written", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
+    output.map { CommittedChange("the changed copy \($0) was written", at: $0) } ?? change
   }
 
   /// The member of a document that names the copy.

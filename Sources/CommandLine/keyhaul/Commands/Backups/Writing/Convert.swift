@@ -71,8 +71,7 @@ struct Convert: RunnableCommand, DecryptingCommand {
     let change =
       output == "-"
       ? CommittedChange("\(loaded.name) was copied to standard output")
-      : CommittedChange(
-        "\(loaded.name) was copied to \(output)", inspectCommand: "keyhaul inspect \(ShellQuoting.quote(output))")
+      : CommittedChange("\(loaded.name) was copied to \(output)", at: output)
     return try session.rewriting(loaded, to: output, titled: "Copying \(loaded.name)", phase: "copy", change) {
       (rewriter, progress) throws(KeyhaulError) in
       try rewriter.convert(loaded.archive, at: path, to: destination, replace: replaces, progress: progress)

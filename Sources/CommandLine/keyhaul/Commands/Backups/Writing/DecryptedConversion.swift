@@ -1,3 +1,4 @@
+import ArgumentParser
 import KeyhaulKit
 import Reports
 
@@ -39,7 +40,7 @@ struct DecryptedConversion {
   }
 
   func run(in session: Session) throws -> CommandExitStatus {
-    if command.reveal { try session.prepareOutput(itemsPath, inputs: [path], asks: !command.dryRun.isOn) }
+    if writesItems { try session.prepareOutput(itemsPath, inputs: [path], asks: !command.dryRun.isOn) }
     let unlocker = BackupUnlocker(loaded, command.decryption, in: session)
     let hardware = try unlocker.hardwareKey()
     let key = try unlocker.key(command.password)
@@ -56,9 +57,9 @@ struct DecryptedConversion {
       return damageOfOriginal.isEmpty ? .ok : .partial
     }
     let decryptedCopy = try decrypt(keys, in: session)
-    if command.reveal, loaded.archive.hasKeychain {
+    if writesItems {
       let reader = try unlocker.reader(with: key, hardware: hardware, for: .exporting)
-      try DecryptedItemsDocument.write(reader, of: loaded, to: itemsPath, command.common, in: session)
+      try writeItems(reader, in: session)
     }
     try report(decryptedCopy, in: session)
     warn(about: decryptedCopy, in: session)
@@ -72,6 +73,21 @@ struct DecryptedConversion {
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
+  }
+
+  /// Whether the items are also written. A backup without a keychain has none.
+  private var writesItems: Bool { command.reveal && loaded.archive.hasKeychain }
+
+  /// Writes the document of all items with their secrets, and warns about items that cannot be read.
+  private func writeItems(_ reader: BackupItemReader, in session: Session) throws {
+    let format = try ExportFormat.chosen(command.common, output: itemsPath, reveals: true)
+    let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
+    let source = ExportSource(reader, of: loaded, everything)
+    var items = ExportedItems(of: source.origin, as: format)
+    try session.write(to: itemsPath) { (write) throws(CommandError) in
+      try items.write(from: source, revealingSecrets: true, in: session, to: write)
+    }
+    items.warn(in: session)
   }
 
   /// The path of the file with the items. It is next to the copy, because it is not part of a backup.
@@ -100,7 +116,7 @@ struct DecryptedConversion {
         of: loaded.name, digest: loaded.archive.digest, to: command.output, copy: copy, isDryRun: command.dryRun.isOn)
       return try session.writeDocument(
         document.json(
-          decrypting: decryptedCopy, differing: differing(decryptedCopy), items: command.reveal ? itemsPath : nil))
+          decrypting: decryptedCopy, differing: differing(decryptedCopy), items: writesItems ? itemsPath : nil))
     }
     let location = command.output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? command.output)
     let size =
@@ -110,7 +126,7 @@ struct DecryptedConversion {
     if command.output == "-" { session.info(sentence) } else { try session.announce(sentence) }
     session.info(
       "Anyone can read the copy's files. Its keychain items are still encrypted with the password"
-        + (command.reveal ? ", but \(itemsPath) contains them in plain text." : "."))
+        + (writesItems ? ", but \(UntrustedText.escaped(itemsPath)) contains them in plain text." : "."))
     session.reportDryRun(command.dryRun)
   }
 

@@ -138,7 +138,9 @@ struct Rekey: RunnableCommand {
       try session.password(newPassword, of: loaded.name)
     }
     let isSamePassword = chosenPassword.box.secret.matches(current.password)
-    try checkContents(of: loaded, keys: try unlocker.classKeys(with: current.key), in: session)
+    let keys = try unlocker.classKeys(with: current.key)
+    try requireIntactManifest(of: loaded, keys: keys)
+    warnAboutLosses(of: loaded, keys: keys, in: session)
     if isSamePassword, hasNothingElseToChange(in: loaded) {
       return try reportNothingToDo(loaded, at: path, in: session)
     }
@@ -146,7 +148,6 @@ struct Rekey: RunnableCommand {
       try rekeyed.rewrapped(fromPasscodeKey: current.key.passcodeKey, to: chosenPassword, progress: progress)
     }
     if !dryRun.isOn {
-      let keys = try unlocker.classKeys(with: current.key)
       try write(
         newKeybag, of: loaded, at: path, to: target, keys: keys, isSamePassword: isSamePassword, in: session)
     }
@@ -200,7 +201,7 @@ struct Rekey: RunnableCommand {
   ) throws(CommandError) {
     let state = isSamePassword ? "was rekeyed with the same password" : "has the new password"
     let committedChange = change.committedChange(
-      inPlace: Self.committedChange("\(loaded.name) \(state)", to: loaded))
+      inPlace: CommittedChange("\(loaded.name) \(state)", at: loaded.name))
     let copy = try session.rewriting(loaded, to: change.output, committedChange) {
       (rewriter, progress) throws(KeyhaulError) -> RewrittenBackup? in
       switch target {
@@ -214,12 +215,6 @@ struct Rekey: RunnableCommand {
     }
     session.warnIfOldBackupRemains(copy?.leftover)
     session.warn(aboutUnrelatedFiles: copy?.unrelatedFiles ?? [])
-  }
-
-  /// Rejects a backup whose manifest was changed, and warns about other damage.
-  private func checkContents(of loaded: LoadedBackup, keys: ClassKeys, in session: Session) throws(CommandError) {
-    try requireIntactManifest(of: loaded, keys: keys)
-    warnAboutLosses(of: loaded, keys: keys, in: session)
   }
 
   /// Rejects a manifest that differs from what the device wrote. An unreadable manifest is not rejected here; it is one
@@ -238,11 +233,6 @@ struct Rekey: RunnableCommand {
         "\(loaded.name) is damaged; changing the password does not repair it", why: loss,
         try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
     }
-  }
-
-  /// Returns a change of the backup itself.
-  static func committedChange(_ clause: String, to loaded: LoadedBackup) -> CommittedChange {
-    CommittedChange(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(loaded.name))")
   }
 
   // MARK: The report

@@ -52,7 +52,7 @@ struct Seal: RunnableCommand {
       session.reportDryRun(dryRun)
       return .ok
     }
-    let count = try write(loaded, at: path, keys: try unlocker.classKeys(with: key), in: session)
+    let count = try write(loaded, at: path, keys: keys, in: session)
     try report(loaded, fileCount: count, in: session)
     return .ok
   }
@@ -84,25 +84,26 @@ struct Seal: RunnableCommand {
         why: BackupFinding.sealBroken(violation).description,
         try: "another copy; to seal your own changes, first delete Keyhaul.seal")
     }
-    if session.isJSON { return try writeDocument(loaded, fileCount: seal.fileCount, isWritten: false, in: session) }
-    try session.announce(
-      "\(UntrustedText.escaped(loaded.name)) is already sealed. \"keyhaul verify\" compares its files with the seal.")
+    if session.isJSON {
+      try writeDocument(loaded, fileCount: seal.fileCount, isWritten: false, in: session)
+    } else {
+      try session.announce(
+        "\(UntrustedText.escaped(loaded.name)) is already sealed. \"keyhaul verify\" compares its files with the seal.")
+    }
     return .ok
   }
 
   private func writeDocument(
     _ loaded: LoadedBackup, fileCount: Int?, isWritten: Bool, in session: Session
-  ) throws(CommandError) -> CommandExitStatus {
+  ) throws(CommandError) {
     let document = SealDocument(
       of: loaded.archive, named: loaded.name, fileCount: fileCount, isWritten: isWritten, isDryRun: dryRun.isOn)
     try session.writeDocument(document.json)
-    return .ok
   }
 
   private func report(_ loaded: LoadedBackup, fileCount: Int?, in session: Session) throws(CommandError) {
     if session.isJSON {
-      _ = try writeDocument(loaded, fileCount: fileCount, isWritten: fileCount != nil, in: session)
-      return
+      return try writeDocument(loaded, fileCount: fileCount, isWritten: fileCount != nil, in: session)
     }
     let name = UntrustedText.escaped(loaded.name)
     let protection =
