@@ -6,7 +6,7 @@ import Testing
 
 /// Returns a certificate or key of the OpenSSL test vectors.
 private func vector(_ section: String, named name: String) throws -> TestVectors {
-  try #require(try TestVectors.certificates()[section].elements.first { (try? $0["name"].string) == name })
+  try TestVectors.certificates()[section].element(named: name)
 }
 
 @Suite("Certificates, keys and identities", .onAPhone)

@@ -27,8 +27,7 @@ struct KeyOperations: CustomTestStringConvertible, Sendable {
   init(_ vector: TestVectors) throws {
     let name = try vector["name"].string
     self.name = name
-    let keys = try TestVectors.certificates()["keys"].elements
-    let key = try #require(keys.first { (try? $0["name"].string) == name })
+    let key = try TestVectors.certificates()["keys"].element(named: name)
     let type = name.hasPrefix("RSA") ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeECSECPrimeRandom
     privateKey = try Self.key(Data(try key["private_hex"].bytes), type, kSecAttrKeyClassPrivate)
     publicKey = try Self.key(Data(try key["public_hex"].bytes), type, kSecAttrKeyClassPublic)
@@ -240,8 +239,7 @@ struct KeyOperationTests {
 
   @Test("A 1,024-bit RSA key is too small for algorithms with SHA-512")
   func smallKey() throws {
-    let vector = try #require(
-      try TestVectors.certificates()["keys"].elements.first { try $0["name"].string == "RSA 1024" })
+    let vector = try TestVectors.certificates()["keys"].element(named: "RSA 1024")
     let key = try KeyOperations.key(Data(try vector["public_hex"].bytes), kSecAttrKeyTypeRSA, kSecAttrKeyClassPublic)
     // Two SHA-512 digests and two bytes are 130 bytes, but the key has 128.
     #expect(!SecKeyIsAlgorithmSupported(key, .verify, .rsaSignatureMessagePSSSHA512))

@@ -76,6 +76,14 @@ package struct TestVectors {
     }
   }
 
+  /// Returns the first element of a list whose member `name` is this text.
+  package func element(named name: String) throws -> TestVectors {
+    guard let element = try elements.first(where: { try $0["name"].string == name }) else {
+      throw missing("an element named \(name)")
+    }
+    return element
+  }
+
   /// The members of an object.
   package var members: [String: TestVectors] {
     get throws {
