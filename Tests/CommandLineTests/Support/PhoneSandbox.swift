@@ -14,6 +14,9 @@ final class PhoneSandbox: Sendable {
   /// named after its first two digits.
   static let keychainPath = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 
+  /// The ends of the names of all forms of a backup that Keyhaul writes: each container format, and a folder.
+  static let backupEndings = [".tar", ".tar.gz", ".tar.zst", ".zip", "/"]
+
   let devices: DeviceSandbox
 
   /// The sandbox that others copy, because creating two phones takes longer than most tests.
