@@ -36,8 +36,7 @@ struct DifferencePageTests {
   ) -> DifferencePage.Side {
     DifferencePage.Side(
       kind: kind, name: name, argument: argument ?? name, deviceName: "old-phone", itemCount: 3,
-      hasKeychain: hasKeychain,
-      omissions: omissions)
+      hasKeychain: hasKeychain, omissions: omissions)
   }
 
   private func page(

@@ -4,7 +4,7 @@ package import KeychainFormats
 
 /// An entry in a JSON file of published or generated test vectors.
 ///
-/// A path that is not in the file throws, so that a misspelt name fails a test instead of skipping it.
+/// A path that is not in the file throws, so that a misspelled name fails a test instead of skipping it.
 package struct TestVectors {
   package struct Missing: Error {
     package let path: String

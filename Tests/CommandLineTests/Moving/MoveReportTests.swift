@@ -38,6 +38,7 @@ struct MoveReportTests {
     let outcome = try sandbox.keyhaul("\(line) --json")
     #expect(outcome.status == 3)
     let outlooks = try #require(try sandbox.object(outcome.output)["futures"] as? [[String: Any]])
+    #expect(outlooks.count == 2)
     for (outlook, arrivingCount) in zip(outlooks, [13, 17]) {
       func count(_ member: String) -> Int { outlook[member] as? Int ?? 0 }
       #expect(count("arrives") == arrivingCount && count("unreadable") == 1, "\(outlook)")
