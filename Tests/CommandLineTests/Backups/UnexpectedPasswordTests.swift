@@ -80,11 +80,8 @@ struct UnexpectedPasswordTests {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
     try sandbox.write(Array("other\n".utf8), to: ".other")
-    var manifest = try sandbox.read("b/Manifest.plist")
-    let field = try #require(KeybagFields.all(in: manifest).first { $0.tag == "TYPE" })
     let asymmetricBackup: [UInt8] = [0, 0, 0, 4]
-    manifest.replaceSubrange(field.range, with: asymmetricBackup)
-    try sandbox.write(manifest, to: "b/Manifest.plist")
+    try sandbox.editKeybagField("TYPE", in: "b") { $0 = asymmetricBackup }
     let outcome = try sandbox.keyhaul("verify b --password-file .other")
     #expect(outcome.status == 14 && !outcome.errors.contains("the password is wrong"), "\(outcome)")
     #expect(unwrapped(outcome.errors).contains("why: the keybag's type is 4 (an asymmetric backup)"), "\(outcome)")

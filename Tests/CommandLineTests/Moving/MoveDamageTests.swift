@@ -157,10 +157,7 @@ struct MoveDamageTests {
   @Test("A backup with four billion iterations is rejected before Keyhaul asks for a password")
   func iterations() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    var manifest = try sandbox.read("b/Manifest.plist")
-    let field = try #require(KeybagFields.all(in: manifest).first { $0.tag == "DPIC" })
-    for offset in field.range { manifest[offset] = 0xFF }
-    try sandbox.write(manifest, to: "b/Manifest.plist")
+    try sandbox.setIterations(.max, in: "DPIC", of: "b")
     for line in ["plan b/ --to new-phone", "restore b/ --to new-phone", "inspect b/ --list"] {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == 14 && outcome.output.isEmpty)

@@ -83,9 +83,23 @@ final class PhoneSandbox: Sendable {
   /// Changes an iteration count in a backup's keybag. The password is then wrong, but trying one takes as long as the count
   /// implies.
   func setIterations(_ count: UInt32, in tag: String, of directory: String) throws {
+    let bytes = withUnsafeBytes(of: count.bigEndian) { Array($0) }
+    try editKeybagField(tag, in: directory) { $0 = bytes }
+  }
+
+  /// Changes the value of a field in a backup's keybag.
+  ///
+  /// - Parameter keyClass: The class to which the field belongs; `nil` if it belongs to the keybag itself.
+  func editKeybagField(
+    _ tag: String, ofClass keyClass: UInt8? = nil, in directory: String, _ change: (inout [UInt8]) -> Void
+  ) throws {
     var manifest = try read("\(directory)/Manifest.plist")
-    let field = try #require(KeybagFields.all(in: manifest).first { $0.tag == tag })
-    manifest.replaceSubrange(field.range, with: withUnsafeBytes(of: count.bigEndian) { Array($0) })
+    var fields = KeybagFields.all(in: manifest)[...]
+    if let keyClass { fields = fields.drop { $0.tag != "CLAS" || $0.value != [0, 0, 0, keyClass] } }
+    let field = try #require(fields.first { $0.tag == tag })
+    var value = field.value
+    change(&value)
+    manifest.replaceSubrange(field.range, with: value)
     try write(manifest, to: "\(directory)/Manifest.plist")
   }
 
