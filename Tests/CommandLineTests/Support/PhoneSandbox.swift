@@ -67,6 +67,20 @@ final class PhoneSandbox: Sendable {
     return outcome.output
   }
 
+  /// Runs a command to its end, and returns its duration in seconds.
+  func duration(of line: String) throws -> Double {
+    let start = Date()
+    try succeed(line)
+    return Date().timeIntervalSince(start)
+  }
+
+  /// Runs a command and kills it after this time, which may be after its end.
+  func run(_ line: String, killedAfter seconds: Double) throws {
+    let delay = String(format: "%.3f", seconds)
+    try devices.run(
+      "keyhaul \(line) > log 2>&1 & sleep \(delay); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null")
+  }
+
   /// Creates a backup of a device with a password and a minimal iteration count.
   func backUp(_ device: String = "old-phone", to name: String) throws {
     try succeed("backup \(device) -o \(name) --password-file .bp --rounds 1 -q --yes")
