@@ -85,11 +85,7 @@ private func decrypted(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data
 }
 
 /// Returns the data with a flipped bit in one byte.
-private func flipped(_ data: Data, _ index: Int) -> Data {
-  var bytes = [UInt8](data)
-  bytes[index] ^= 1
-  return Data(bytes)
-}
+private func flipped(_ data: Data, _ index: Int) -> Data { Data([UInt8](data).flipping(bit: 8 * index)) }
 
 @Suite("Key operations")
 struct KeyOperationTests {
