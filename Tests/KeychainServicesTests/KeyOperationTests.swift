@@ -114,7 +114,7 @@ struct KeyOperationTests {
   }
 
   @Test(
-    "Signatures are valid, and those of deterministic algorithms equal Python's",
+    "Signatures are valid, and the signatures of deterministic algorithms equal Python's",
     arguments: KeyOperations.all)
   func signing(key: KeyOperations) throws {
     for example in key.signatures {

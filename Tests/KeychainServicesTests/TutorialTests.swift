@@ -44,7 +44,7 @@ struct TutorialTests {
         == Set(Self.pages["TestYourAppsMigration"] ?? []))
   }
 
-  @Test("The code of a page equals that of its test files", arguments: pages.keys.sorted())
+  @Test("The code of a page equals the code of its test files", arguments: pages.keys.sorted())
   func code(name: String) throws {
     let page = try String(contentsOf: Repository.root.appending(path: "docs/Tutorials/\(name).md"), encoding: .utf8)
     let blocks = page.components(separatedBy: "```swift\n").dropFirst().compactMap { block in

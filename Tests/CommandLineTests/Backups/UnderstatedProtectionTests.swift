@@ -14,7 +14,7 @@ struct UnderstatedProtectionTests {
     /// The changes, in a sandbox with `b/`, which has a password and no seal, and `plain/`, which has neither.
     let apply: Change
     var backup = "b/"
-    /// The message of `plan` and `restore`, whatever the user types.
+    /// The message of `plan` and `restore`, which does not depend on what the user types.
     let message: String
     /// The exit code with which `restore` ends before it asks for a password; `nil` if it asks.
     let refusal: Int32?

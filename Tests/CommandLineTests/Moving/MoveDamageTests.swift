@@ -86,7 +86,7 @@ struct MoveDamageTests {
     #expect(plan.status == 13 && plan.errors.contains("the keybag: it ends at byte 1,"))
   }
 
-  @Test("A keychain that names its keybag in another case is rejected, and verify says so")
+  @Test("A keychain that names its keybag in another case is rejected, and verify reports it")
   func otherCase() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
@@ -146,7 +146,7 @@ struct MoveDamageTests {
     // Each class also has a UUID, which has no effect.
     case "UUID": return index < 10 ? [3] : [0]
     case "WPKY":
-      // The keys of class 6 and later are for items, the others for files, and that of class 3 also for the manifest.
+      // The keys of class 6 and later are for items, the others for files, and the key of class 3 also for the manifest.
       let keyClass = 11 - (index - 10) / 5
       return keyClass == 3 ? [13] : keyClass >= 6 ? [3] : [0]
     case "CLAS", "WRAP", "KTYP": return [0, 3, 12, 13, 14]
