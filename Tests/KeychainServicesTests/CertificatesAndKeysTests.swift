@@ -6,7 +6,7 @@ import Testing
 
 /// Returns a certificate or key of the OpenSSL test vectors.
 private func vector(_ section: String, named name: String) throws -> TestVectors {
-  try #require(try TestVectors.certificates()[section].elements.first { (try? $0["name"].string) == name })
+  try TestVectors.certificates()[section].element(named: name)
 }
 
 @Suite("Certificates, keys and identities", .onAPhone)
@@ -44,7 +44,7 @@ struct CertificatesAndKeysTests {
   }
 
   @Test(
-    "Keys of every type provide their data and attributes, and a key's public key is that of its pair",
+    "Keys of every type provide their data and attributes, and a key's public key is the public key of its pair",
     arguments: ["RSA 2048", "P-256", "P-384", "P-521"])
   func keys(name: String) throws {
     let vector = try vector("keys", named: name)
@@ -130,7 +130,7 @@ struct CertificatesAndKeysTests {
     #expect(result is SecIdentity)
   }
 
-  @Test("The public key of a certificate is that of its identity")
+  @Test("The public key of a certificate is the public key of its identity")
   func certificateKey() throws {
     let key = try #require(SecCertificateCopyKey(certificate()))
     #expect(try key == #require(SecKeyCopyPublicKey(privateKey())))

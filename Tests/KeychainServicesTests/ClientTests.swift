@@ -36,7 +36,7 @@ struct ProcessClientTests {
     #expect(find() == errSecItemNotFound)
   }
 
-  @Test("A detached thread uses the client of the process, and a child task that of its parent")
+  @Test("A detached thread uses the client of the process, and a child task the client of its parent")
   func threads() async throws {
     defer { DefaultKeychain.use(nil) }
     let processClient = try KeychainClient.onNewDevice()

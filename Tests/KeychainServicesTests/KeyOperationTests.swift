@@ -27,8 +27,7 @@ struct KeyOperations: CustomTestStringConvertible, Sendable {
   init(_ vector: TestVectors) throws {
     let name = try vector["name"].string
     self.name = name
-    let keys = try TestVectors.certificates()["keys"].elements
-    let key = try #require(keys.first { (try? $0["name"].string) == name })
+    let key = try TestVectors.certificates()["keys"].element(named: name)
     let type = name.hasPrefix("RSA") ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeECSECPrimeRandom
     privateKey = try Self.key(Data(try key["private_hex"].bytes), type, kSecAttrKeyClassPrivate)
     publicKey = try Self.key(Data(try key["public_hex"].bytes), type, kSecAttrKeyClassPublic)
@@ -86,11 +85,7 @@ private func decrypted(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data
 }
 
 /// Returns the data with a flipped bit in one byte.
-private func flipped(_ data: Data, _ index: Int) -> Data {
-  var bytes = [UInt8](data)
-  bytes[index] ^= 1
-  return Data(bytes)
-}
+private func flipped(_ data: Data, _ index: Int) -> Data { Data([UInt8](data).flipping(bit: 8 * index)) }
 
 @Suite("Key operations")
 struct KeyOperationTests {
@@ -119,7 +114,7 @@ struct KeyOperationTests {
   }
 
   @Test(
-    "Signatures are valid, and those of deterministic algorithms equal Python's",
+    "Signatures are valid, and the signatures of deterministic algorithms equal Python's",
     arguments: KeyOperations.all)
   func signing(key: KeyOperations) throws {
     for example in key.signatures {
@@ -240,8 +235,7 @@ struct KeyOperationTests {
 
   @Test("A 1,024-bit RSA key is too small for algorithms with SHA-512")
   func smallKey() throws {
-    let vector = try #require(
-      try TestVectors.certificates()["keys"].elements.first { try $0["name"].string == "RSA 1024" })
+    let vector = try TestVectors.certificates()["keys"].element(named: "RSA 1024")
     let key = try KeyOperations.key(Data(try vector["public_hex"].bytes), kSecAttrKeyTypeRSA, kSecAttrKeyClassPublic)
     // Two SHA-512 digests and two bytes are 130 bytes, but the key has 128.
     #expect(!SecKeyIsAlgorithmSupported(key, .verify, .rsaSignatureMessagePSSSHA512))

@@ -25,7 +25,9 @@ struct OpenDeviceTests {
     return SecItemAdd(newItem as CFDictionary, nil)
   }
 
-  @Test("A session between two calls sees the changes of the first, and the second call sees those of the session")
+  @Test(
+    "A session between two calls sees the changes of the first call, and the second call sees the changes of the session"
+  )
   func sessionBetweenCalls() throws {
     let phone = try DefaultKeychain.client()
     for round in 1...3 {
@@ -54,7 +56,7 @@ struct OpenDeviceTests {
   func otherProcess() throws {
     let phone = try DefaultKeychain.client()
     #expect(add("anna") == errSecSuccess)
-    // The system treats a lock of another file descriptor like that of another process.
+    // The system treats a lock of another file descriptor like a lock of another process.
     let file = try FileDescriptor.open(FilePath(phone.device.directory + "/lock"), .readWrite)
     defer { try? file.close() }
     var attempts = 0

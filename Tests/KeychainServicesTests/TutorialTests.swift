@@ -1,11 +1,10 @@
 import Basics
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Tutorial pages")
 struct TutorialTests {
-  private static let root = URL(filePath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
   private static let template = "docs/Templates/AppKeychainTests"
   /// The test files of each page. On the page, a block that begins with an import begins a file, and other blocks
   /// continue it.
@@ -28,7 +27,7 @@ struct TutorialTests {
   }
 
   private static func names(in directory: String, _ type: String) throws -> Set<String> {
-    let files = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: directory).path)
+    let files = try FileManager.default.contentsOfDirectory(atPath: Repository.root.appending(path: directory).path)
     return Set(files.filter { $0.hasSuffix(type) }.map { String($0.dropLast(type.count)) })
   }
 
@@ -38,16 +37,16 @@ struct TutorialTests {
     #expect(
       try Self.names(in: "Tests/KeychainServicesTests/Tutorials", ".swift")
         == Set(Self.pages.filter { Self.folder(of: $0.key) != Self.template }.values.joined()))
-    let template = Self.root.appending(path: Self.template)
+    let template = Repository.root.appending(path: Self.template)
     let files = try #require(FileManager.default.enumerator(atPath: template.path)).compactMap { $0 as? String }
     #expect(
       Set(files.filter { $0.hasSuffix(".swift") }.map { String($0.dropLast(6)) })
         == Set(Self.pages["TestYourAppsMigration"] ?? []))
   }
 
-  @Test("The code of a page equals that of its test files", arguments: pages.keys.sorted())
+  @Test("The code of a page equals the code of its test files", arguments: pages.keys.sorted())
   func code(name: String) throws {
-    let page = try String(contentsOf: Self.root.appending(path: "docs/Tutorials/\(name).md"), encoding: .utf8)
+    let page = try String(contentsOf: Repository.root.appending(path: "docs/Tutorials/\(name).md"), encoding: .utf8)
     let blocks = page.components(separatedBy: "```swift\n").dropFirst().compactMap { block in
       block.components(separatedBy: "```\n").first
     }
@@ -61,7 +60,7 @@ struct TutorialTests {
     }
     let testFiles = try #require(Self.pages[name]).map { file in
       try String(
-        contentsOf: Self.root.appending(path: "\(Self.folder(of: name))/\(file).swift"), encoding: .utf8)
+        contentsOf: Repository.root.appending(path: "\(Self.folder(of: name))/\(file).swift"), encoding: .utf8)
     }
     #expect(filesOnPage == testFiles)
   }

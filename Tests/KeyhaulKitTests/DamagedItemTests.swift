@@ -41,7 +41,7 @@ struct DamagedItemTests {
     let classBit = 4 * 8 + 1
     for bit in 0..<(count * 8) {
       var damaged = entry
-      damaged.blob?[bit / 8] ^= 1 << UInt8(bit % 8)
+      damaged.blob = entry.blob?.flipping(bit: bit)
       let plan = try keys.plan([damaged, intact])
       // No item of class 11 is decrypted, so the damage looks like another device's hardware key.
       if protection == .whenUnlockedThisDeviceOnly, bit == classBit {

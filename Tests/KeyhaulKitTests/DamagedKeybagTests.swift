@@ -2,6 +2,7 @@ import Backups
 import KeychainCrypto
 import KeychainFormats
 import KeychainRules
+import TestSupport
 import Testing
 import VirtualDevice
 
@@ -31,17 +32,16 @@ private final class DamagedKeybagFixture {
   ///
   /// - Parameter keyClass: The class of the record; `nil` means the header.
   func flipped(_ tag: String, ofClass keyClass: UInt32? = nil, bit: Int) throws -> Keybag {
-    var bytes = prepared.contents.keybag.serialized()
+    let bytes = prepared.contents.keybag.serialized()
     var start = 0
     if let keyClass {
       let classField = Array("CLAS".utf8) + [0, 0, 0, 4, 0, 0, 0, UInt8(keyClass)]
-      start = try #require(bytes.indices.first { bytes[$0...].starts(with: classField) })
+      start = try #require(bytes.firstRange(of: classField)).lowerBound
     }
-    let field = try #require((start..<bytes.count).first { bytes[$0...].starts(with: Array(tag.utf8)) })
+    let field = try #require(bytes[start...].firstRange(of: Array(tag.utf8))).lowerBound
     // The value follows a tag and a length of 4 bytes each.
     let value = field + 4 + 4
-    bytes[value + bit / 8] ^= 1 << UInt8(bit % 8)
-    return try Keybag(parsing: bytes)
+    return try Keybag(parsing: bytes.flipping(bit: value * 8 + bit))
   }
 
   func open(_ keybag: Keybag, on session: DeviceSession?, limit: Int = IterationLimit.standard) throws -> UnlockedBackup

@@ -14,10 +14,8 @@ struct IdentityTests {
     certificateName: String, keyName: String
   ) throws -> (certificate: KeychainItem, key: KeychainItem) {
     let vectors = try TestVectors.certificates()
-    let certificates = try vectors["certificates"].elements
-    let keys = try vectors["keys"].elements
-    let certificateVector = try #require(try certificates.first { try $0["name"].string == certificateName })
-    let keyVector = try #require(try keys.first { try $0["name"].string == keyName })
+    let certificateVector = try vectors["certificates"].element(named: certificateName)
+    let keyVector = try vectors["keys"].element(named: keyName)
     let bytes = try keyVector["private_hex"].bytes
     return (
       KeychainItem(try CertificateAttributes(der: certificateVector["der_hex"].bytes)),

@@ -58,7 +58,7 @@ struct SimulatedBackupTests {
     #expect(predicted.decisions.map(\.index) == Array(predicted.decisions.indices))
   }
 
-  @Test("A plan for another hardware key equals that of a backup opened with that key")
+  @Test("A plan for another hardware key equals the plan of a backup opened with that key")
   func openedAgain() throws {
     let setup = try TestSetup(seed: "opened again")
     let source = try setup.bundled("every-rule", named: "source")

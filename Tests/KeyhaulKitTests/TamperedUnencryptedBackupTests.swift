@@ -11,7 +11,7 @@ import VirtualDevice
 
 @Suite("Tampered protection classes in a backup without a password")
 struct TamperedUnencryptedBackupTests {
-  @Test("Without a password, no item moves, whatever class its blob states")
+  @Test("Without a password, no item moves, with any class in its blob")
   func classNumbers() throws {
     let phones = try TwoPhones(password: nil)
     for number in UInt32(0)...12 {

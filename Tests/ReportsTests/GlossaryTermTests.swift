@@ -2,7 +2,13 @@ import Foundation
 import KeychainRules
 import KeyhaulKit
 import Reports
+import TestSupport
 import Testing
+
+/// Returns the lines of docs/Rules.md.
+func linesOfRulesPage() throws -> [Substring] {
+  try String(contentsOf: Repository.root.appending(path: "docs/Rules.md"), encoding: .utf8).split(separator: "\n")
+}
 
 @Suite("Explanations of terms")
 struct GlossaryTermTests {
@@ -29,25 +35,19 @@ struct GlossaryTermTests {
     #expect(Set(GlossaryTerm.allCases) == Set(reasons + changes + warnings + reportTerms))
   }
 
-  /// The lines of docs/Rules.md.
-  private static func lines() throws -> [Substring] {
-    let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
-    return try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
-  }
-
   @Test("Each term has its row in docs/Rules.md", arguments: GlossaryTerm.allCases)
   func documented(_ term: GlossaryTerm) throws {
     let explanation = term.explanation
     let row =
       "| `\(term.id)` | \(explanation.headline) | \(explanation.rule) | \(explanation.effect) | "
       + "\(explanation.action) | \(explanation.source ?? "") |"
-    #expect(try Self.lines().contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
+    #expect(try linesOfRulesPage().contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
   }
 
   @Test("The other methods for each reason have their row in docs/Rules.md", arguments: Reason.allCases)
   func documentedTransferMethods(_ reason: Reason) throws {
     let row = "| `\(reason.rawValue)` | \(reason.explanation.otherWays ?? "") |"
-    #expect(try Self.lines().contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
+    #expect(try linesOfRulesPage().contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
   }
 
   @Test("Every reason has a complete explanation", arguments: Reason.allCases)

@@ -33,12 +33,9 @@ struct MaliciousNameTests {
 
   @Test("A malicious name adds no element, no attribute and no title", arguments: names)
   func structure(name: String) throws {
-    let hostile = try PageReader(page(name).html())
-    let harmless = try PageReader(page("name").html())
-    // A command has an element for each of its words.
-    #expect(hostile.elements.filter { $0 != "span" } == harmless.elements.filter { $0 != "span" })
-    #expect(hostile.attributes == harmless.attributes)
-    #expect(hostile.texts(of: "title").first?.hasPrefix("Moving ") == true)
+    let reader = try PageReader(page(name).html())
+    #expect(try reader.structure == PageReader(page("name").html()).structure)
+    #expect(reader.texts(of: "title").first?.hasPrefix("Moving ") == true)
   }
 
   @Test("A malicious name hides no text and does not change its direction", arguments: names)

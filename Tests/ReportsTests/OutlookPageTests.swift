@@ -126,10 +126,8 @@ struct OutlookPageTests {
 struct PublishedStepTests {
   @Test("A step has its row in docs/Rules.md, with its source", arguments: PublishedStep.allCases)
   func documented(_ step: PublishedStep) throws {
-    let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
-    let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
     let row = "| \(step.rawValue) | \(step.text) | \(step.source) |"
-    #expect(rows.contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
+    #expect(try linesOfRulesPage().contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
   }
 
   @Test("The explain topic describes how to turn on the backup password, and the effects of a reset")

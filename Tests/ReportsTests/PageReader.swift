@@ -14,6 +14,15 @@ struct PageReader {
   /// The texts between tags with their elements, with entities decoded.
   private(set) var texts: [(element: String, text: String)] = []
 
+  /// The parts of a page that must not depend on a name in it.
+  struct Structure: Equatable {
+    let elements: [String]
+    let attributes: Set<String>
+  }
+
+  /// The elements and attributes. A command has a `span` for each of its words, so these elements are left out.
+  var structure: Structure { Structure(elements: elements.filter { $0 != "span" }, attributes: attributes) }
+
   private static let entities = ["lt": "<", "gt": ">", "amp": "&", "quot": "\"", "#39": "'"]
 
   init(_ page: String) throws {

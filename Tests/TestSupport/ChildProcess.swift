@@ -38,7 +38,7 @@ package struct ChildProcess {
   private let directory: String
 
   /// - Parameters:
-  ///   - environment: The complete environment, or `nil` to inherit that of the tests.
+  ///   - environment: The complete environment, or `nil` to inherit the environment of the tests.
   ///   - directory: The working directory.
   package init(
     _ command: String, _ arguments: [String], environment: [String: String]? = nil, in directory: String = "/"

@@ -4,7 +4,7 @@ package import KeychainFormats
 
 /// An entry in a JSON file of published or generated test vectors.
 ///
-/// A path that is not in the file throws, so that a misspelt name fails a test instead of skipping it.
+/// A path that is not in the file throws, so that a misspelled name fails a test instead of skipping it.
 package struct TestVectors {
   package struct Missing: Error {
     package let path: String
@@ -74,6 +74,14 @@ package struct TestVectors {
       guard let array = value as? [Any] else { throw missing("a list") }
       return array.enumerated().map { TestVectors(value: $0.element, path: "\(path)/\($0.offset)") }
     }
+  }
+
+  /// Returns the first element of a list whose member `name` is this text.
+  package func element(named name: String) throws -> TestVectors {
+    guard let element = try elements.first(where: { try $0["name"].string == name }) else {
+      throw missing("an element named \(name)")
+    }
+    return element
   }
 
   /// The members of an object.

@@ -63,7 +63,7 @@ struct CompletionTests {
   }
 
   @Test(
-    "Bash shows the suggestions that match the typed text, and runs none of them",
+    "Bash shows the suggestions that match the typed text, and does not run them",
     arguments: ["diff", "plan", "export", "why"])
   func bash(command: String) throws {
     let sandbox = try sandbox()

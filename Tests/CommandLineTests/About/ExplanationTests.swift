@@ -38,7 +38,7 @@ struct ExplanationTests {
     #expect(effect.contains("exit code \(code)") == isRefused, "\(effect)")
   }
 
-  /// An example of every kind of finding, except the kinds whose page is that of a `GlossaryTerm`.
+  /// An example of every kind of finding, except the kinds that share the page of a `GlossaryTerm`.
   private static let examples: [BackupFinding] = [
     .manifestUnreadable(reason: ""), .manifestMissing, .versionMissing, .keybagUnusable(reason: ""),
     .classKeysDamaged(reason: ""),

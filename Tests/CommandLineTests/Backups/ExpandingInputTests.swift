@@ -11,7 +11,7 @@ struct ExpandingInputTests {
     let testDescription: String
     let path: String
     let bytes: @Sendable (_ original: [UInt8]) -> [UInt8]
-    /// The expected exit status of inspect; those of the other commands follow.
+    /// The expected exit status of each command.
     let inspect: CommandExitStatus
     let verify: CommandExitStatus
     let restore: CommandExitStatus

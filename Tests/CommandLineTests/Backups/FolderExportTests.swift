@@ -147,18 +147,14 @@ struct FolderExportTests {
       )
     }
     let backup = try BackupWithFiles(files)
-    let start = Date()
-    try backup.sandbox.succeed("export b --files expected -q")
-    let duration = Date().timeIntervalSince(start)
+    let duration = try backup.sandbox.duration(of: "export b --files expected -q")
     var random = SeededRandom(seed: 14)
     for round in 0..<Cases.count(10, quick: 4) {
       try backup.sandbox.devices.run("rm -rf out")
       // Every second round kills two exports.
       for _ in 0...(round % 2) {
-        let delay = String(format: "%.3f", Double.random(in: 0...duration, using: &random))
-        try backup.sandbox.devices.run(
-          "keyhaul export b --files out -q > log 2>&1 & sleep \(delay); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
-        )
+        let delay = Double.random(in: 0...duration, using: &random)
+        try backup.sandbox.run("export b --files out -q", killedAfter: delay)
       }
       try backup.sandbox.succeed("export b --files out -q")
       let difference = try backup.sandbox.devices.run("diff -r expected out")

@@ -36,8 +36,8 @@ struct ForgedBackupTests {
   ///
   /// On a device, the keys of the file classes (1 to 4) in a backup are wrapped with the password only. The keys of the
   /// keychain classes (6 to 11) are also wrapped with the device's hardware key, with one exception: in a backup with a
-  /// password, those of the classes that may move to another device (6, 7 and 8) are not. Therefore anyone can decrypt
-  /// all items of a backup without a password if the wrap with the hardware key is missing.
+  /// password, the keys of the classes that may move to another device (6, 7 and 8) are not. Therefore anyone can
+  /// decrypt all items of a backup without a password if the wrap with the hardware key is missing.
   private func makeKeybag(
     password: String?, classesWithoutDeviceKey: Set<UInt32>, random: SeededRandomSource
   ) throws -> (Keybag, ClassKeys) {

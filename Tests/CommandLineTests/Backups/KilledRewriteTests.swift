@@ -24,17 +24,8 @@ struct KilledRewriteTests {
     _ line: String, within seconds: Double, in sandbox: PhoneSandbox, using random: inout SeededRandom
   ) throws -> Comment {
     let delay = Double.random(in: 0...seconds * 1.1, using: &random)
-    try sandbox.devices.run(
-      "keyhaul \(line) > log 2>&1 & sleep \(String(format: "%.3f", delay)); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
-    )
+    try sandbox.run(line, killedAfter: delay)
     return "\(line), killed after \(delay) s"
-  }
-
-  /// Runs a command to its end, and returns its duration in seconds.
-  private func duration(of line: String, in sandbox: PhoneSandbox) throws -> Double {
-    let start = Date()
-    try sandbox.succeed(line)
-    return Date().timeIntervalSince(start)
   }
 
   @Test(
@@ -47,7 +38,7 @@ struct KilledRewriteTests {
     let line =
       isPlain
       ? "rekey plain --new-password-file .np --rounds 1" : "rekey \(name) --password-file .bp --new-password-file .np"
-    let duration = try duration(of: line, in: sandbox)
+    let duration = try sandbox.duration(of: line)
     var random = SeededRandom(seed: UInt64(name.count))
     for _ in 0..<Cases.count(10, quick: 3) {
       try sandbox.devices.run("rm -rf \(name) && cp -Rp original \(name)")
@@ -82,7 +73,7 @@ struct KilledRewriteTests {
       return device?["name"] as? String
     }
     let line = "convert \(source) -o \(target) --yes"
-    let duration = try duration(of: line, in: sandbox)
+    let duration = try sandbox.duration(of: line)
     var random = SeededRandom(seed: UInt64(target.count))
     for round in 0..<Cases.count(10, quick: 4) {
       try sandbox.devices.run("rm -rf \(target)")

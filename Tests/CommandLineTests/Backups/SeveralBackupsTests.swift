@@ -7,7 +7,7 @@ import Testing
 struct SeveralBackupsTests {
   /// Returns a sandbox whose folder `Backup` has a backup of each phone, and the identifiers of both phones.
   ///
-  /// The backup of old-phone is named after its identifier, and that of new-phone is named "attic".
+  /// The backup of old-phone is named after its identifier, and the backup of new-phone is named "attic".
   private func sandbox() throws -> (PhoneSandbox, old: String, new: String) {
     func identifier(_ device: String, _ sandbox: PhoneSandbox) throws -> String {
       try #require(try sandbox.object(sandbox.succeed("device show \(device) --json"))["udid"] as? String)

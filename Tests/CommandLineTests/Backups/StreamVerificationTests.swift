@@ -32,7 +32,7 @@ struct StreamVerificationTests {
     return sandbox
   }
 
-  /// Returns the faults of file records, without those of payloads, which are not found in a stream.
+  /// Returns the faults of file records, without the faults of payloads, which are not found in a stream.
   private func recordFaults(inDocument output: String, in sandbox: PhoneSandbox) throws -> [String] {
     let faults = try #require(try sandbox.object(output)["faults"] as? [[String: Any]])
     return faults.filter { $0["id"] as? String == "record-malformed" }

@@ -14,23 +14,15 @@ struct UnderstatedProtectionTests {
     /// The changes, in a sandbox with `b/`, which has a password and no seal, and `plain/`, which has neither.
     let apply: Change
     var backup = "b/"
-    /// The message of `plan` and `restore`, whatever the user types.
+    /// The message of `plan` and `restore`, which does not depend on what the user types.
     let message: String
     /// The exit code with which `restore` ends before it asks for a password; `nil` if it asks.
     let refusal: Int32?
   }
 
-  /// Changes the `Manifest.plist` of a backup, for which no key is needed.
-  private static func editManifest(
-    of backup: String, in sandbox: PhoneSandbox, _ change: (inout [String: Any]) throws -> Void
-  ) throws {
-    try sandbox.editPropertyList("\(backup)/Manifest.plist", change)
-  }
-
-  private static func editKeybag(
-    of backup: String, in sandbox: PhoneSandbox, _ change: (inout Keybag) throws -> Void
-  ) throws {
-    try editManifest(of: backup, in: sandbox) { manifest in
+  /// Changes the keybag of `b`, for which no key is needed.
+  private static func editKeybag(in sandbox: PhoneSandbox, _ change: (inout Keybag) throws -> Void) throws {
+    try sandbox.editPropertyList("b/Manifest.plist") { manifest in
       var keybag = try Keybag(parsing: Array(try #require(manifest["BackupKeyBag"] as? Data)))
       try change(&keybag)
       manifest["BackupKeyBag"] = Data(keybag.serialized())
@@ -44,7 +36,7 @@ struct UnderstatedProtectionTests {
     _ wrap: Keybag.WrapFlags, ofClasses numbers: [UInt32], cuttingKeysTo byteCount: Int = 40
   ) -> Claim.Change {
     { sandbox in
-      try editKeybag(of: "b", in: sandbox) { keybag in
+      try editKeybag(in: sandbox) { keybag in
         for number in numbers {
           let index = try #require(keybag.classKeys.firstIndex { $0.keyClass?.rawValue == number })
           keybag.classKeys[index].wrap = wrap
@@ -52,11 +44,6 @@ struct UnderstatedProtectionTests {
         }
       }
     }
-  }
-
-  /// Returns a change of an iteration count in the keybag of `b`.
-  private static func setIterations(_ count: UInt32, in tag: String) -> Claim.Change {
-    { sandbox in try sandbox.setIterations(count, in: tag, of: "b") }
   }
 
   /// Gives an encrypted backup the seal of a backup without a password, whose code is the SHA-256 of its lines.
@@ -71,7 +58,7 @@ struct UnderstatedProtectionTests {
   static let claims = [
     Claim(
       testDescription: "IsEncrypted false, although the keybag and the manifest need a password",
-      apply: { sandbox in try editManifest(of: "b", in: sandbox) { $0["IsEncrypted"] = false } },
+      apply: { sandbox in try sandbox.editPropertyList("b/Manifest.plist") { $0["IsEncrypted"] = false } },
       message:
         "it says that it is not encrypted, but contains the key of an encrypted manifest (ManifestKey) and a keybag "
         + "with a password's iteration count (DPIC)", refusal: 14),
@@ -79,15 +66,16 @@ struct UnderstatedProtectionTests {
       testDescription: "the keybag of a password in a backup without a password",
       apply: { sandbox in
         var keybagOfPassword: Any?
-        try editManifest(of: "b", in: sandbox) { keybagOfPassword = $0["BackupKeyBag"] }
-        try editManifest(of: "plain", in: sandbox) { $0["BackupKeyBag"] = keybagOfPassword }
+        try sandbox.editPropertyList("b/Manifest.plist") { keybagOfPassword = $0["BackupKeyBag"] }
+        try sandbox.editPropertyList("plain/Manifest.plist") { $0["BackupKeyBag"] = keybagOfPassword }
       },
       backup: "plain/",
       message: "it says that it is not encrypted, but contains a keybag with a password's iteration count "
         + "(DPIC)", refusal: 14),
     Claim(
       testDescription: "IsEncrypted true, although the files are unencrypted",
-      apply: { sandbox in try editManifest(of: "plain", in: sandbox) { $0["IsEncrypted"] = true } }, backup: "plain/",
+      apply: { sandbox in try sandbox.editPropertyList("plain/Manifest.plist") { $0["IsEncrypted"] = true } },
+      backup: "plain/",
       message: "says that it is encrypted, but it is not", refusal: 14),
     Claim(
       testDescription: "WRAP 2 to 3 of a class that moves", apply: setWrap([.device, .password], ofClasses: [7]),
@@ -110,24 +98,26 @@ struct UnderstatedProtectionTests {
       message: "the keys of classes 5, 9, 10 and 11 in its keybag are not wrapped with a device's hardware key",
       refusal: nil),
     Claim(
-      testDescription: "DPIC lowered", apply: setIterations(40, in: "DPIC"),
+      testDescription: "DPIC lowered", apply: { try $0.setIterations(40, in: "DPIC", of: "b") },
       message: "asks for 40 iterations to derive the key from its password; a device asks for 10,000,000", refusal: nil),
     Claim(
-      testDescription: "DPIC by one lower than any device's", apply: setIterations(9_999_999, in: "DPIC"),
+      testDescription: "DPIC by one lower than any device's",
+      apply: { try $0.setIterations(9_999_999, in: "DPIC", of: "b") },
       message: "asks for 9,999,999 iterations to derive the key from its password", refusal: nil),
     Claim(
-      testDescription: "DPIC raised, but not enough for a question", apply: setIterations(12_000_000, in: "DPIC"),
+      testDescription: "DPIC raised, but not enough for a question",
+      apply: { try $0.setIterations(12_000_000, in: "DPIC", of: "b") },
       message: "asks for 12,000,000 iterations to derive the key from its password", refusal: nil),
     Claim(
       testDescription: "DPIC and DPSL removed",
-      apply: { sandbox in try editKeybag(of: "b", in: sandbox) { $0.secondRound = nil } },
+      apply: { sandbox in try editKeybag(in: sandbox) { $0.secondRound = nil } },
       message: "skips the slow iterations to derive the key from its password; a device asks for 10,000,000",
       refusal: nil),
     Claim(
       testDescription: "ITER lowered, with the usual DPIC",
       apply: { sandbox in
-        try setIterations(10_000_000, in: "DPIC")(sandbox)
-        try setIterations(9_999, in: "ITER")(sandbox)
+        try sandbox.setIterations(10_000_000, in: "DPIC", of: "b")
+        try sandbox.setIterations(9_999, in: "ITER", of: "b")
       },
       message: "asks for 9,999 iterations to derive the key from its password; a device asks for 10,000", refusal: nil),
     Claim(

@@ -40,16 +40,11 @@ struct UnexpectedPasswordTests {
     #expect(rekeyed.errors.hasSuffix("try: --new-password-file with the new password\n"), "\(rekeyed)")
   }
 
-  /// Changes the claim in a backup's `Manifest.plist` whether it is encrypted.
-  private func set(isEncrypted: Bool, of backup: String, in sandbox: PhoneSandbox) throws {
-    try sandbox.editPropertyList("\(backup)/Manifest.plist") { $0["IsEncrypted"] = isEncrypted }
-  }
-
   @Test("A backup that falsely says it has no password is rejected, with advice on how to decrypt it")
   func claimsNoPassword() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
-    try set(isEncrypted: false, of: "b", in: sandbox)
+    try sandbox.editPropertyList("b/Manifest.plist") { $0["IsEncrypted"] = false }
     for line in ["inspect b", "verify b", "export b -o -"] {
       let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
       #expect(outcome.status == 14, "\(line): \(outcome)")
@@ -59,7 +54,7 @@ struct UnexpectedPasswordTests {
       #expect(unwrapped(outcome.errors).contains("set IsEncrypted to true"), "\(outcome)")
       #expect(!outcome.errors.contains("leave --password-file out"), "\(outcome)")
     }
-    try set(isEncrypted: true, of: "b", in: sandbox)
+    try sandbox.editPropertyList("b/Manifest.plist") { $0["IsEncrypted"] = true }
     #expect(try sandbox.keyhaul("verify b --password-file .bp").status == 0)
   }
 
@@ -67,7 +62,7 @@ struct UnexpectedPasswordTests {
   func claimsPassword() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
-    try set(isEncrypted: true, of: "b", in: sandbox)
+    try sandbox.editPropertyList("b/Manifest.plist") { $0["IsEncrypted"] = true }
     #expect(try sandbox.keyhaul("inspect b").status == 0)
     let outcome = try sandbox.keyhaul("inspect b --password-file .bp")
     #expect(outcome.status == 14, "\(outcome)")
@@ -80,11 +75,8 @@ struct UnexpectedPasswordTests {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
     try sandbox.write(Array("other\n".utf8), to: ".other")
-    var manifest = try sandbox.read("b/Manifest.plist")
-    let field = try #require(KeybagFields.all(in: manifest).first { $0.tag == "TYPE" })
     let asymmetricBackup: [UInt8] = [0, 0, 0, 4]
-    manifest.replaceSubrange(field.range, with: asymmetricBackup)
-    try sandbox.write(manifest, to: "b/Manifest.plist")
+    try sandbox.editKeybagField("TYPE", in: "b") { $0 = asymmetricBackup }
     let outcome = try sandbox.keyhaul("verify b --password-file .other")
     #expect(outcome.status == 14 && !outcome.errors.contains("the password is wrong"), "\(outcome)")
     #expect(unwrapped(outcome.errors).contains("why: the keybag's type is 4 (an asymmetric backup)"), "\(outcome)")

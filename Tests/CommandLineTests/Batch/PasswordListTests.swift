@@ -70,8 +70,8 @@ struct PasswordListTests {
       let rows = try tree.results(in: test.output)
       #expect(rows.count == 8 && rows.allSatisfy { $0["code"] as? Int == 0 })
       // There are three keybags: in two.zip, in three.tar.gz, and in `one` and its copies. The wrong password is tried
-      // with each keybag, and the command's password only with that of the copies. The password file is tried with all
-      // three, because `one` does not use the command.
+      // with each keybag, and the command's password only with the keybag of the copies. The password file is tried with
+      // all three, because `one` does not use the command.
       #expect(run.worker.passwords.list?.derivationCount == 3 + 1 + 3)
     }
   }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Limits of the search for backups")
 struct SearchLimitTests {
-  @Test("Folders are searched 64 levels deep, and a deeper folder has a result that says so")
+  @Test("Folders are searched 64 levels deep, and a result names the limit if there is a deeper folder")
   func depth() throws {
     let sandbox = try PhoneSandbox(named: "a deep shelf") { try $0.backUp("new-phone", to: "one.tar") }
     // The named folder counts as the first level.

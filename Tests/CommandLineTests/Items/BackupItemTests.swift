@@ -184,16 +184,12 @@ struct BackupItemTests {
     try sandbox.devices.run("cp -Rp \(name) original")
     let line =
       "item add \(name) --password-file .bp --service x --account y --access-group g --secret-file .secret --protection always"
-    let start = Date()
-    try sandbox.succeed(line)
-    let duration = Date().timeIntervalSince(start)
+    let duration = try sandbox.duration(of: line)
     var random = SeededRandom(seed: UInt64(name.count))
     for _ in 0..<Cases.count(10, quick: 3) {
       try sandbox.devices.run("rm -rf \(name) && cp -Rp original \(name)")
       let delay = Double.random(in: 0...duration * 1.1, using: &random)
-      try sandbox.devices.run(
-        "keyhaul \(line) > log 2>&1 & sleep \(String(format: "%.3f", delay)); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
-      )
+      try sandbox.run(line, killedAfter: delay)
       #expect(
         try sandbox.succeed("verify \(name) --password-file .bp").contains("\(name) is intact"), "after \(delay) s")
       #expect([0, 4].contains(try sandbox.keyhaul("item find \(name) --password-file .bp --service x").status))

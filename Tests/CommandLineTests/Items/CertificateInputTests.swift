@@ -14,7 +14,7 @@ struct CertificateInputTests {
 
   init() throws {
     sandbox = try DeviceSandbox(after: "keyhaul device create d -q")
-    key = try #require(try TestVectors.certificates()["keys"].elements.first { try $0["name"].string == "RSA 2048" })
+    key = try TestVectors.certificates()["keys"].element(named: "RSA 2048")
     certificate = try TestVectors.certificates()["certificates"].elements[0]
     try write(try Array(certificate["pem"].string.utf8), to: "mail.pem", mode: 0o644)
     try write(try key["private"]["PKCS#8 PEM"].base64Bytes, to: "mail.key")
@@ -109,7 +109,7 @@ struct CertificateInputTests {
 
   @Test("Other files are rejected, and the error names a password-protected file")
   func refused() throws {
-    let vectors = try TestVectors.certificates()["refused"].elements
+    let vectors = try TestVectors.certificates()["refused"]
     let cases: [(name: String, status: Int32, message: String)] = [
       ("an encrypted RSA key, traditional PEM", 14, "the private key is encrypted"),
       ("an encrypted PKCS#8 key, PEM", 14, "the private key is encrypted"),
@@ -118,7 +118,7 @@ struct CertificateInputTests {
       ("another prime", 13, "contradict each other"),
     ]
     for (name, status, message) in cases {
-      let vector = try #require(try vectors.first { try $0["name"].string == name })
+      let vector = try vectors.element(named: name)
       try write(try vector["file"].base64Bytes, to: "wrong")
       let outcome = try sandbox.run("COLUMNS=100 keyhaul item add d --kind key --secret-file wrong")
       #expect(outcome.status == status, "\(name)")

@@ -145,12 +145,8 @@ struct AcceptDamageTests {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
     try sandbox.succeed("device erase old-phone --yes -q")
-    var manifest = try sandbox.read("b/Manifest.plist")
-    let classField = try #require(
-      KeybagFields.all(in: manifest).first { $0.tag == "CLAS" && Array(manifest[$0.range]) == [0, 0, 0, 7] })
     let unknownClass: UInt8 = 13
-    manifest[classField.range.upperBound - 1] = unknownClass
-    try sandbox.write(manifest, to: "b/Manifest.plist")
+    try sandbox.editKeybagField("CLAS", ofClass: 7, in: "b") { $0[3] = unknownClass }
     let before = try state(of: sandbox)
     let refused = try sandbox.keyhaul("restore b/ --to old-phone --yes")
     // Five items in the backup are of class 7.
@@ -166,11 +162,8 @@ struct AcceptDamageTests {
   func unusedClassKey() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
-    var manifest = try sandbox.read("b/Manifest.plist")
-    // The last class key is that of class 1, which only files use.
-    let field = try #require(KeybagFields.all(in: manifest).last { $0.tag == "WPKY" })
-    manifest[field.range.lowerBound] ^= 1
-    try sandbox.write(manifest, to: "b/Manifest.plist")
+    // Only files use class 1.
+    try sandbox.editKeybagField("WPKY", ofClass: 1, in: "b") { $0[0] ^= 1 }
     for line in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
       let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
       #expect(outcome.status == 0)

@@ -6,29 +6,16 @@ import Testing
 
 @Suite("Killed restores and backups", .serialized)
 struct KilledMoveTests {
-  /// Runs a shell line, which must succeed, and returns its duration in seconds.
-  private func duration(of line: String, in sandbox: PhoneSandbox) throws -> Double {
-    let start = Date()
-    #expect(try sandbox.devices.run(line).status == 0, "\(line)")
-    return Date().timeIntervalSince(start)
-  }
-
-  /// Runs a shell line, and kills it after this time.
-  private func run(_ line: String, killedAfter seconds: Double, in sandbox: PhoneSandbox) throws {
-    try sandbox.devices.run(
-      "\(line) > log 2>&1 & sleep \(String(format: "%.3f", seconds)); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null")
-  }
-
   @Test("A killed restore has happened completely or not at all (50 times, 10 in a quick run)")
   func restore() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
     try sandbox.backUp(to: "b.tar")
     try sandbox.devices.run("cp -Rp devices/new-phone before")
-    let line = "keyhaul restore b.tar --to new-phone --password-file .bp --yes"
+    let line = "restore b.tar --to new-phone --password-file .bp --yes"
     let find = "item find new-phone --json --reveal"
     let oldItems = try sandbox.succeed(find)
-    let duration = try duration(of: line, in: sandbox)
+    let duration = try sandbox.duration(of: line)
     let newItems = try sandbox.succeed(find)
     #expect(oldItems != newItems)
     let files = try sandbox.names(in: "devices/new-phone")
@@ -36,12 +23,12 @@ struct KilledMoveTests {
     for round in 0..<Cases.count(50, quick: 10) {
       try sandbox.devices.run("rm -rf devices/new-phone && cp -Rp before devices/new-phone")
       let delay = Double.random(in: 0...duration * 1.1, using: &random)
-      try run(line, killedAfter: delay, in: sandbox)
+      try sandbox.run(line, killedAfter: delay)
       let items = try sandbox.succeed(find)
       #expect(items == oldItems || items == newItems, "round \(round), after \(delay) s")
       guard round % 10 == 9, items == oldItems else { continue }
       // The next command works, and deletes the leftovers of the killed one.
-      try sandbox.succeed("restore b.tar --to new-phone --password-file .bp --yes")
+      try sandbox.succeed(line)
       #expect(try sandbox.succeed(find) == newItems)
       #expect(try sandbox.names(in: "devices/new-phone") == files, "round \(round)")
     }
@@ -53,12 +40,12 @@ struct KilledMoveTests {
   func backup(name: String) throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp("new-phone", to: name)
-    let line = "keyhaul backup old-phone -o \(name) --password-file .bp --rounds 1 --yes"
-    let duration = try duration(of: line, in: sandbox)
+    let line = "backup old-phone -o \(name) --password-file .bp --rounds 1 --yes"
+    let duration = try sandbox.duration(of: line)
     var random = SeededRandom(seed: UInt64(name.count))
     for round in 0..<Cases.count(10, quick: 3) {
       let delay = Double.random(in: 0...duration * 1.1, using: &random)
-      try run(line, killedAfter: delay, in: sandbox)
+      try sandbox.run(line, killedAfter: delay)
       let plan = try sandbox.plan(name)
       let sourceDevice = (plan["source"] as? [String: Any])?["device_name"] as? String
       #expect(["old-phone", "new-phone"].contains(sourceDevice), "round \(round), after \(delay) s")

@@ -38,6 +38,7 @@ struct MoveReportTests {
     let outcome = try sandbox.keyhaul("\(line) --json")
     #expect(outcome.status == 3)
     let outlooks = try #require(try sandbox.object(outcome.output)["futures"] as? [[String: Any]])
+    #expect(outlooks.count == 2)
     for (outlook, arrivingCount) in zip(outlooks, [13, 17]) {
       func count(_ member: String) -> Int { outlook[member] as? Int ?? 0 }
       #expect(count("arrives") == arrivingCount && count("unreadable") == 1, "\(outlook)")
@@ -123,10 +124,7 @@ struct MoveReportTests {
     ]
     for jsonCase in intactBackup { try checkStreams(of: jsonCase, in: sandbox) }
     // If a class key that an item needs is damaged, the other keys are used, and the exit code is 3.
-    var manifest = try sandbox.read("b/Manifest.plist")
-    let classKey = try #require(KeybagFields.all(in: manifest).first { $0.tag == "WPKY" })
-    manifest[classKey.range.lowerBound] ^= 1
-    try sandbox.write(manifest, to: "b/Manifest.plist")
+    try sandbox.editKeybagField("WPKY", ofClass: 11, in: "b") { $0[0] ^= 1 }
     let damagedBackup: [JSONCase] = [
       ("plan b/ --to new-phone --password-file .bp --json", 3, "migration-plan/1"),
       ("inspect b/ --password-file .bp --json", 3, "backup-inspection/1"),

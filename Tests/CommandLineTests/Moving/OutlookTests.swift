@@ -71,7 +71,7 @@ struct OutlookTests {
   }
 
   @Test(
-    "Without the source device, its items are predicted by class, and the plan says so")
+    "Without the source device, the plan says that it predicts its items by class")
   func byClass() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")

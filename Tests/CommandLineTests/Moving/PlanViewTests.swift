@@ -73,6 +73,7 @@ struct PlanViewTests {
     let withoutDevice = try plannedItems()
     #expect(withDevice.contains { $0["account"] as? String == "push token" })
     #expect(!withoutDevice.contains { $0["account"] as? String == "push token" })
+    #expect(withDevice.count == withoutDevice.count)
     for (item, itemWithoutDevice) in zip(withDevice, withoutDevice) {
       for member in ["index", "outcome", "reason", "change", "protection", "detail", "kind"] {
         #expect("\(item[member] ?? "-")" == "\(itemWithoutDevice[member] ?? "-")", "\(member)")

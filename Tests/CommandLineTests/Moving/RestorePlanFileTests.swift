@@ -75,7 +75,7 @@ struct RestorePlanFileTests {
     (#""detail": "only the hardware key"#, #""detail": "only the key"#),
   ]
 
-  @Test("An edited plan is rejected, whatever was edited")
+  @Test("An edited plan is rejected")
   func edited() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")

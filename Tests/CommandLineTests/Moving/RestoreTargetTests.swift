@@ -46,25 +46,10 @@ struct RestoreTargetTests {
     case .cutManifestList: try edit("Manifest.plist") { $0.removeLast($0.count / 2) }
     case .cutManifestDatabase: try edit("Manifest.db") { $0.removeLast($0.count / 2) }
     case .brokenSeal: try edit("Info.plist", keepingSeal: true) { $0[$0.count / 2] ^= 1 }
-    case .changedClassKey, .missingClass7, .damagedUnusedClassKey:
-      try edit("Manifest.plist") { manifest in
-        let offset = Self.offset(ofChangedByte: damage, in: manifest)
-        // Changes the number of class 7 to 13, or any bits of a key.
-        manifest[try #require(offset)] ^= 7 ^ 13
-      }
-    }
-  }
-
-  /// Returns the offset of the byte in the keybag that a kind of damage changes; `nil` if the damage is elsewhere.
-  private static func offset(ofChangedByte damage: Damage, in manifest: [UInt8]) -> Int? {
-    let fields = KeybagFields.all(in: manifest)
-    switch damage {
-    case .changedClassKey: return fields.first { $0.tag == "WPKY" }?.range.lowerBound
-    case .damagedUnusedClassKey: return fields.last { $0.tag == "WPKY" }?.range.lowerBound
-    case .missingClass7:
-      let classField = fields.first { $0.tag == "CLAS" && Array(manifest[$0.range]) == [0, 0, 0, 7] }
-      return classField.map { $0.range.upperBound - 1 }
-    default: return nil
+    case .changedClassKey: try sandbox.editKeybagField("WPKY", ofClass: 11, in: "b") { $0[0] ^= 1 }
+    case .damagedUnusedClassKey: try sandbox.editKeybagField("WPKY", ofClass: 1, in: "b") { $0[0] ^= 1 }
+    // Class 13 does not exist.
+    case .missingClass7: try sandbox.editKeybagField("CLAS", ofClass: 7, in: "b") { $0[3] = 13 }
     }
   }
 

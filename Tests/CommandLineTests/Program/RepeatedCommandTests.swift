@@ -126,7 +126,7 @@ struct RepeatedCommandTests {
 
   @Test(
     "A repeated conversion writes nothing, and asks if the copy would differ",
-    arguments: ["copy.tar", "copy.tar.gz", "copy.tar.zst", "copy.zip", "copy/"])
+    arguments: PhoneSandbox.backupEndings.map { "copy" + $0 })
   func conversion(copy: String) throws {
     let sandbox = try Self.sandbox()
     // A seal would reveal the changes below.

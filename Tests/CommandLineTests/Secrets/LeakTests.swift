@@ -39,7 +39,7 @@ struct LeakTests {
   static let lines = moves + views + inspections + exports + simulators + changes + failures + finalCommands
 
   private static let moves: [String] =
-    ["b.tar", "b.tar.gz", "b.tar.zst", "b.zip", "b/"].flatMap { name in
+    PhoneSandbox.backupEndings.map { "b" + $0 }.flatMap { name in
       [
         "backup old-phone -o \(name) --password-file .bp --rounds 1 --yes",
         "plan \(name) --to new-phone --password-file .bp",

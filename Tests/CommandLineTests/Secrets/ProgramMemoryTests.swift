@@ -57,7 +57,7 @@
         return texts + base64Texts
       }
 
-      /// Returns the keys of the device `d`, and those of its backups `b` and `plain`.
+      /// Returns the keys of the device `d` and of its backups `b` and `plain`.
       private static func keyNeedles(of sandbox: DeviceSandbox) throws -> [MemoryScan.Needle] {
         let uid = try Data(contentsOf: sandbox.devices.appending(path: "d/hardware.uid"))
         let deviceKey = try HardwareUID(Secret(copying: uid)).deviceKey()

@@ -128,7 +128,7 @@ struct SecretReadingTests {
   }
 
   @Test(
-    "A failing command is an error, whatever it printed",
+    "A failing command is an error, even if it printed a secret",
     arguments: [
       ("printf x; exit 3", "it exited with code 3"),
       ("printf x; kill -9 $$", "it was ended by signal 9"),

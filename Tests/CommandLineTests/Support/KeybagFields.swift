@@ -2,6 +2,7 @@
 enum KeybagFields {
   struct Field {
     let tag: String
+    let value: [UInt8]
     /// The range of the value.
     let range: Range<Int>
   }
@@ -15,7 +16,8 @@ enum KeybagFields {
       let tag = String(decoding: bytes[offset..<offset + 4], as: UTF8.self)
       let length = bytes[offset + 4..<offset + 8].reduce(0) { $0 << 8 | Int($1) }
       guard tag.allSatisfy({ $0.isASCII && $0.isUppercase }), offset + 8 + length <= bytes.count else { break }
-      fields.append(Field(tag: tag, range: offset + 8..<offset + 8 + length))
+      let range = offset + 8..<offset + 8 + length
+      fields.append(Field(tag: tag, value: Array(bytes[range]), range: range))
       offset += 8 + length
     }
     return fields

@@ -14,6 +14,9 @@ final class PhoneSandbox: Sendable {
   /// named after its first two digits.
   static let keychainPath = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 
+  /// The ends of the names of all forms of a backup that Keyhaul writes: each container format, and a folder.
+  static let backupEndings = [".tar", ".tar.gz", ".tar.zst", ".zip", "/"]
+
   let devices: DeviceSandbox
 
   /// The sandbox that others copy, because creating two phones takes longer than most tests.
@@ -64,6 +67,20 @@ final class PhoneSandbox: Sendable {
     return outcome.output
   }
 
+  /// Runs a command to its end, and returns its duration in seconds.
+  func duration(of line: String) throws -> Double {
+    let start = Date()
+    try succeed(line)
+    return Date().timeIntervalSince(start)
+  }
+
+  /// Runs a command and kills it after this time, which may be after its end.
+  func run(_ line: String, killedAfter seconds: Double) throws {
+    let delay = String(format: "%.3f", seconds)
+    try devices.run(
+      "keyhaul \(line) > log 2>&1 & sleep \(delay); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null")
+  }
+
   /// Creates a backup of a device with a password and a minimal iteration count.
   func backUp(_ device: String = "old-phone", to name: String) throws {
     try succeed("backup \(device) -o \(name) --password-file .bp --rounds 1 -q --yes")
@@ -80,9 +97,23 @@ final class PhoneSandbox: Sendable {
   /// Changes an iteration count in a backup's keybag. The password is then wrong, but trying one takes as long as the count
   /// implies.
   func setIterations(_ count: UInt32, in tag: String, of directory: String) throws {
+    let bytes = withUnsafeBytes(of: count.bigEndian) { Array($0) }
+    try editKeybagField(tag, in: directory) { $0 = bytes }
+  }
+
+  /// Changes the value of a field in a backup's keybag.
+  ///
+  /// - Parameter keyClass: The class to which the field belongs; `nil` if it belongs to the keybag itself.
+  func editKeybagField(
+    _ tag: String, ofClass keyClass: UInt8? = nil, in directory: String, _ change: (inout [UInt8]) -> Void
+  ) throws {
     var manifest = try read("\(directory)/Manifest.plist")
-    let field = try #require(KeybagFields.all(in: manifest).first { $0.tag == tag })
-    manifest.replaceSubrange(field.range, with: withUnsafeBytes(of: count.bigEndian) { Array($0) })
+    var fields = KeybagFields.all(in: manifest)[...]
+    if let keyClass { fields = fields.drop { $0.tag != "CLAS" || $0.value != [0, 0, 0, keyClass] } }
+    let field = try #require(fields.first { $0.tag == tag })
+    var value = field.value
+    change(&value)
+    manifest.replaceSubrange(field.range, with: value)
     try write(manifest, to: "\(directory)/Manifest.plist")
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// Secrets that must not be found, in any of the encodings in which they could be written.
 struct PlantedSecrets: Sendable {
@@ -22,13 +23,12 @@ struct PlantedSecrets: Sendable {
   /// each of the first three bytes.
   static func encodings(of secret: [UInt8]) -> [Data] {
     let start = Array(secret.prefix(24))
-    let hex = start.map { (byte: UInt8) in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     let shifted = (0..<3).map { shift in
       let part = Data(start.dropFirst(shift))
       // Only complete groups, because the next bytes would change the last digits.
       return Data(part.prefix(part.count / 3 * 3).base64EncodedString().utf8)
     }
-    return [Data(start), Data(hex.utf8), Data(hex.uppercased().utf8)] + shifted
+    return [Data(start), Data(start.hex.utf8), Data(start.hex.uppercased().utf8)] + shifted
   }
 }
 

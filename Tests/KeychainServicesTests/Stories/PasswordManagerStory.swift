@@ -14,7 +14,7 @@ struct PasswordManagerStory {
     phone = try DefaultKeychain.client()
   }
 
-  /// Returns a manager that observes the phone's notifications, as that of an app does.
+  /// Returns a manager that observes the phone's notifications, as a manager in an app does.
   private func manager(_ accessMode: PasswordManager.AccessMode = .whenUnlocked, migrate: Bool = true)
     -> PasswordManager
   {

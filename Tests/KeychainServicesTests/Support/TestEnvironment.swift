@@ -46,7 +46,7 @@ struct TestEnvironment {
     return path
   }
 
-  /// Replaces the items of a phone with those of a backup.
+  /// Replaces the items of a phone with the items of a backup.
   @discardableResult
   func restore(_ path: String, password: String?, onto phone: KeychainClient) throws -> MigrationPlan {
     let session = try phone.device.openSession(.writing, verb: "restore")

@@ -70,7 +70,7 @@ enum ManyItemsBenchmark {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// The peak memory of this process in bytes, without that of the process that started it.
+  /// The peak memory of this process in bytes, without the memory of the process that started it.
   private static var peakMemory: Double {
     #if canImport(Darwin)
       var usage = rusage()

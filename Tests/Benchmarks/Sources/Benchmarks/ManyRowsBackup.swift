@@ -5,8 +5,8 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 
-/// An encrypted backup with as many rows in `Manifest.db` as that of a very full device. Three of ten rows are files, as
-/// in real backups.
+/// An encrypted backup with as many rows in `Manifest.db` as the backup of a very full device has. Three of ten rows are
+/// files, as in real backups.
 struct ManyRowsBackup {
   let rowCount: Int
   /// The size of each file. Empty files suffice for figures that depend only on names and sizes.

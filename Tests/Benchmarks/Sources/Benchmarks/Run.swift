@@ -65,7 +65,7 @@ func processorSeconds(_ body: () throws -> Void) rethrows -> Double {
   return usedSeconds() - start
 }
 
-/// Compares the start time of the program with that of Python.
+/// Compares the start time of the program with Python's.
 struct StartBenchmark {
   let program: String
 
