@@ -89,8 +89,8 @@ struct GzipChecksumTests {
     #expect(GzipFixture.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
   }
 
-  @Test("CRC-32 matches RFC 1952 for data in two portions of any size")
-  func portions() {
+  @Test("CRC-32 matches RFC 1952 for data in two chunks of any size")
+  func chunks() {
     // Enough bytes for several blocks of the parallel computation, and a remainder.
     let bytes = (0..<7001).map { UInt8(truncatingIfNeeded: $0 * $0 / 7) }
     for firstCount in [0, 1, 7, 8, 9, 500, 1024, 2047, 2048, 2049, 3500, 4096, 4953, 7000, 7001] {

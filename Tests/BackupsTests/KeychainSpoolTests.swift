@@ -104,7 +104,7 @@ struct KeychainSpoolTests {
     let sample = try SampleBackup()
     let readCount = Locked(0)
     let directory = try TemporaryDirectory()
-    // The items are read in at least eleven portions, then the encrypted file for its digest and for writing.
+    // The items are read in at least eleven chunks, then the encrypted file for its digest and for writing.
     for successCount in [0, 1, 7, 20, 60] {
       readCount.withLock { $0 = 0 }
       let failing = FileSystem { call in

@@ -136,12 +136,12 @@ struct LargeManifestTests {
     #expect(try spooled([UInt8](repeating: 1, count: limit), in: .temporaryFile).isInFile)
   }
 
-  /// Stores bytes in portions, as a reader of backups does.
+  /// Stores bytes in chunks, as a reader of backups does.
   private func spooled(_ bytes: [UInt8], in storage: ManifestStorage) throws -> SpooledData {
-    let portionByteCount = 1 << 18
+    let chunkByteCount = 1 << 18
     var builder = try SpooledDataBuilder(storage, system: .real)
-    for start in stride(from: 0, to: bytes.count, by: portionByteCount) {
-      try Array(bytes[start...].prefix(portionByteCount)).withUnsafeBytes { try builder.append($0) }
+    for start in stride(from: 0, to: bytes.count, by: chunkByteCount) {
+      try Array(bytes[start...].prefix(chunkByteCount)).withUnsafeBytes { try builder.append($0) }
     }
     return try builder.finish()
   }

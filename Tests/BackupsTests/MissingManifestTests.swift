@@ -45,7 +45,7 @@ struct MissingManifestTests {
       var content: [UInt8] = []
       try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(KeyhaulError) in
         guard payload.fileIdentifier == notes.fileIdentifier else { return }
-        _ = try payload.forEachPortion { content.append(contentsOf: $0) }
+        _ = try payload.forEachChunk { content.append(contentsOf: $0) }
       }
       #expect(content == Array("plain text here, and more".utf8))
     }

@@ -184,8 +184,8 @@ final class SingleFileBackup {
     self.sample = sample
   }
 
-  /// Reads the file, and calls a closure with each portion of its plaintext.
+  /// Reads the file, and calls a closure with each chunk of its plaintext.
   func readFile(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> PayloadScan {
-    try archive.readPayload(of: file, with: sample.keys, portion: body)
+    try archive.readPayload(of: file, with: sample.keys, chunk: body)
   }
 }

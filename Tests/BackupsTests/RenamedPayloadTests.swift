@@ -102,12 +102,12 @@ struct RenamedPayloadTests {
     for file in Self.additionalFiles {
       let identifier = String(file.path.dropFirst(3))
       var bytes: [UInt8] = []
-      #expect(try archive.payload(named: identifier).forEachPortion { bytes += $0 })
+      #expect(try archive.payload(named: identifier).forEachChunk { bytes += $0 })
       #expect(bytes == file.bytes)
     }
     var contents: [String: [UInt8]] = [:]
     try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(KeyhaulError) in
-      _ = try payload.forEachPortion { contents[payload.fileIdentifier, default: []] += $0 }
+      _ = try payload.forEachChunk { contents[payload.fileIdentifier, default: []] += $0 }
     }
     #expect(contents.count == 3 && contents["7dfdab5d912e63acbc583d14f05caf934d459f6a"] == Array("a file".utf8))
   }
@@ -191,7 +191,7 @@ struct RenamedPayloadTests {
         == .payloadsRenamed(count: 0, unread: 6, first: "51/51A4616E576DD33CD2ABADFEA874EB8FF246BF0E"))
     var count = 0
     try archive.forEachPayload(of: stored) { _ in count += 1 }
-    let isFound = try archive.payload(named: "7dfdab5d912e63acbc583d14f05caf934d459f6a").forEachPortion { _ in }
+    let isFound = try archive.payload(named: "7dfdab5d912e63acbc583d14f05caf934d459f6a").forEachChunk { _ in }
     #expect(count == 0 && !isFound)
     let copy = try BackupRewriter(system: unsynced)
       .convert(archive, at: directory.path(destination), to: .directory(directory.path("copy")))
@@ -215,7 +215,7 @@ struct RenamedPayloadTests {
     let stored = try archive.storedFiles()
     #expect(stored.count == 0 && stored.finding == nil && !archive.hasKeychain)
     for file in Self.additionalFiles {
-      #expect(try !archive.payload(named: String(file.path.dropFirst(3))).forEachPortion { _ in })
+      #expect(try !archive.payload(named: String(file.path.dropFirst(3))).forEachChunk { _ in })
     }
     let copy = try BackupRewriter(system: unsynced)
       .convert(archive, at: directory.path("b"), to: .directory(directory.path("copy")))

@@ -87,7 +87,7 @@ struct WorkLimitTests {
       let archive = try BackupArchive.open(.path(directory.path("b.zip")), limits: limits)
       var total: Int64 = 0
       try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(KeyhaulError) in
-        _ = try payload.forEachPortion { total += Int64($0.count) }
+        _ = try payload.forEachChunk { total += Int64($0.count) }
       }
       return total
     }

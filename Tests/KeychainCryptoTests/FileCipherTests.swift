@@ -31,24 +31,24 @@ struct FileCipherTests {
     }
   }
 
-  private func portions(of bytes: [UInt8], size: Int) -> [[UInt8]] {
+  private func chunks(of bytes: [UInt8], size: Int) -> [[UInt8]] {
     stride(from: 0, to: bytes.count, by: size).map { Array(bytes[$0..<min($0 + size, bytes.count)]) }
   }
 
-  @Test("Portions of any size give the same bytes", arguments: [1, 15, 16, 17, 31, 33, 500, 1000])
-  func portions(portionSize: Int) throws {
+  @Test("Chunks of any size give the same bytes", arguments: [1, 15, 16, 17, 31, 33, 500, 1000])
+  func chunks(chunkSize: Int) throws {
     let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0 * 7) }
     let expected = try FileCipher.encrypt(plain, key: key())
 
     let encryptor = try FileEncryptor(key: key())
     var encrypted: [UInt8] = []
-    for portion in portions(of: plain, size: portionSize) { encrypted += try encryptor.update(portion) }
+    for chunk in chunks(of: plain, size: chunkSize) { encrypted += try encryptor.update(chunk) }
     encrypted += try encryptor.finish()
     #expect(encrypted == expected)
 
     let decryptor = try FileDecryptor(key: key())
     var decrypted: [UInt8] = []
-    for portion in portions(of: expected, size: portionSize) { decrypted += try decryptor.update(portion) }
+    for chunk in chunks(of: expected, size: chunkSize) { decrypted += try decryptor.update(chunk) }
     let end = try decryptor.finish()
     #expect(decrypted + end.bytes == plain)
     #expect(end.hasValidPadding)
@@ -62,9 +62,9 @@ struct FileCipherTests {
     let withIncompleteBlock = padded.map { Array($0.dropLast(3)) }
     for stored in padded + withInvalidPadding + withIncompleteBlock + [[]] {
       let decrypted = stored.count % 16 == 0 && !stored.isEmpty ? try FileCipher.decrypt(stored, key: key()) : nil
-      for portionSize in [1, 15, 16, 17, 33, 100] {
+      for chunkSize in [1, 15, 16, 17, 33, 100] {
         var ending = FileEnding(of: try FileDecryptor(key: key()))
-        for portion in portions(of: stored, size: portionSize) { portion.withUnsafeBytes { ending.update($0) } }
+        for chunk in chunks(of: stored, size: chunkSize) { chunk.withUnsafeBytes { ending.update($0) } }
         let result = try ending.finish()
         #expect(result.hasValidPadding == decrypted?.hasValidPadding ?? false)
         #expect(result.plainByteCount == Int64(decrypted?.bytes.count ?? stored.count / 16 * 16))

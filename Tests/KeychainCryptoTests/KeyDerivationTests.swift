@@ -53,8 +53,8 @@ struct PBKDF2Tests {
       rounds: 50, count: count)
   }
 
-  @Test("Both engines agree for counts around the end of a portion", arguments: [-1, 0, 1, 2])
-  func portions(difference: Int) throws {
+  @Test("Both engines agree for counts around the end of a chunk", arguments: [-1, 0, 1, 2])
+  func chunks(difference: Int) throws {
     try compare(password: [7], salt: [8, 9], rounds: PBKDF2.progressInterval + difference)
   }
 
@@ -131,7 +131,7 @@ struct PBKDF2Tests {
     }
   }
 
-  @Test("A false result stops either hash with either engine within a portion", arguments: engines)
+  @Test("A false result stops either hash with either engine within a chunk", arguments: engines)
   func stopped(engine: PBKDF2.Engine) throws {
     let rounds = Int(Int32.max)
     var callCount = 0
@@ -271,7 +271,7 @@ struct StoppedDerivationTests {
     #expect(reports(sha256: 1, sha1: .max, cancelingAbove: 1) == [1, 1 + (PBKDF2.progressInterval + 1) / 2])
   }
 
-  @Test("The passcode derivation of a device can be canceled within a portion")
+  @Test("The passcode derivation of a device can be canceled within a chunk")
   func devicePasscode() throws {
     let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
     var reports: [Int] = []

@@ -61,7 +61,7 @@ struct SecretTests {
 
 @Suite("Random sources")
 struct RandomnessTests {
-  @Test("The seeded source gives the same stream in any portions, and another stream for another seed")
+  @Test("The seeded source gives the same stream in any chunks, and another stream for another seed")
   func seeded() throws {
     let atOnce = try SeededRandomSource(seed: "a").bytes(100)
     let source = SeededRandomSource(seed: "a")
@@ -118,23 +118,23 @@ struct DigestTests {
     #expect(try Digest.sha1([]).hex == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
   }
 
-  @Test("The examples of FIPS 180 are hashed in two portions")
-  func portions() throws {
-    for portionEnd in 0...message.count {
+  @Test("The examples of FIPS 180 are hashed in two chunks")
+  func chunks() throws {
+    for chunkEnd in 0...message.count {
       let stream = try DigestStream(.sha256)
-      try stream.update(Array(message[..<portionEnd]))
-      try stream.update(Array(message[portionEnd...]))
+      try stream.update(Array(message[..<chunkEnd]))
+      try stream.update(Array(message[chunkEnd...]))
       #expect(try stream.finish().hex == sha256)
     }
   }
 
   @Test("A stream hashes a second message after the first")
   func secondMessage() throws {
-    for portionEnd in 0...message.count {
+    for chunkEnd in 0...message.count {
       let stream = try DigestStream(.sha1)
       for _ in 0..<2 {
-        try message[..<portionEnd].withUnsafeBytes { try stream.update($0) }
-        try message[portionEnd...].withUnsafeBytes { try stream.update($0) }
+        try message[..<chunkEnd].withUnsafeBytes { try stream.update($0) }
+        try message[chunkEnd...].withUnsafeBytes { try stream.update($0) }
         #expect(try stream.finish { Array($0) }.hex == sha1)
       }
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeychainFormats
 
-@Suite("JSON in portions")
+@Suite("JSON in chunks")
 struct JSONStreamTests {
   private static let examples = [
     "", "plain", "a\"b", "\\", "ends in ü", "ü begins", "\u{1B}[2J", "tab\tand\r\n", "\u{202E}x", "\u{7F}", "日本❤️/",
@@ -29,14 +29,14 @@ struct JSONStreamTests {
     #expect(Base64Digits.text(of: bytes) == Data(bytes).base64EncodedString())
   }
 
-  /// The portions of a document, joined.
+  /// The chunks of a document, joined.
   private struct WrittenDocument {
     private(set) var bytes: [UInt8] = []
-    private(set) var largestPortion = 0
+    private(set) var largestChunk = 0
 
-    mutating func append(_ portion: UnsafeRawBufferPointer) {
-      bytes += portion
-      largestPortion = max(largestPortion, portion.count)
+    mutating func append(_ chunk: UnsafeRawBufferPointer) {
+      bytes += chunk
+      largestChunk = max(largestChunk, chunk.count)
     }
   }
 
@@ -45,7 +45,7 @@ struct JSONStreamTests {
   }
 
   @Test("A long array that is written element by element gives the same document", arguments: [0, 1, 3, 4000])
-  func portions(count: Int) throws {
+  func chunks(count: Int) throws {
     let elements = makeElements(count)
     for finalMembers: [(String, JSONValue)] in [[], [("end", ["a": [1, 2]]), ("last", .null)]] {
       var output = WrittenDocument()
@@ -54,7 +54,7 @@ struct JSONStreamTests {
       stream.end(finalMembers) { output.append($0) }
       let expected = JSONValue.object([("format", "test"), ("none", []), ("parts", .array(elements))] + finalMembers)
       #expect(output.bytes == expected.bytes())
-      #expect(output.largestPortion < 40_000)
+      #expect(output.largestChunk < 40_000)
     }
   }
 
@@ -67,10 +67,10 @@ struct JSONStreamTests {
     let expected: JSONValue = ["a": .array(elements), "b": [1]]
 
     var output = WrittenDocument()
-    onDemand.forEachPortion { output.append($0) }
+    onDemand.forEachChunk { output.append($0) }
 
     #expect(output.bytes == expected.bytes())
-    #expect(output.largestPortion < 40_000)
+    #expect(output.largestChunk < 40_000)
     #expect(onDemand.bytes() == expected.bytes())
     #expect(onDemand.compactText() == expected.compactText())
     #expect(onDemand == expected && expected == onDemand && onDemand["a"]?.arrayValue == elements)
@@ -88,7 +88,7 @@ struct JSONStreamTests {
       createdCount.withLock { $0 += 1 }
       return .count(number)
     }
-    #expect(throws: StopRequest.self) { try document.forEachPortion { (_) throws(StopRequest) in throw StopRequest() } }
+    #expect(throws: StopRequest.self) { try document.forEachChunk { (_) throws(StopRequest) in throw StopRequest() } }
     #expect(createdCount.withLock { $0 } < 10_000)
   }
 

@@ -2,7 +2,7 @@ import Basics
 import KeychainFormats
 import Testing
 
-@Suite("Writing keychain files in portions")
+@Suite("Writing keychain files in chunks")
 struct KeychainFileWriterTests {
   private typealias Entry = KeychainBackupFile.Entry
 
@@ -34,7 +34,7 @@ struct KeychainFileWriterTests {
 
   /// The form of counts changes at about 14 items, and the size of references at about 85 and 22,000.
   @Test(
-    "A file that is written in portions has the same bytes as one that is encoded at once",
+    "A file that is written in chunks has the same bytes as one that is encoded at once",
     arguments: [0, 1, 14, 15, 16, 84, 85, 86, 87, 3000, 22_100], ["3e13c52c-7f6c-7dfe-4789-6ec6af9328d0", "genp", nil])
   func same(count: Int, uuid: String?) throws {
     let entries = makeEntries(count)
@@ -61,12 +61,12 @@ struct KeychainFileWriterTests {
     }
   }
 
-  @Test("The writer outputs portions, requests each entry once in order, and needs only the ranges of entries")
-  func portions() throws {
+  @Test("The writer outputs chunks, requests each entry once in order, and needs only the ranges of entries")
+  func chunks() throws {
     let entries = makeEntries(5000)
     let indexed = IndexedEntries(entries)
     var output: [UInt8] = []
-    var largestPortion = 0
+    var largestChunk = 0
     var requestedKinds: [ItemKind] = []
     // The number of bytes that the requested locations contain themselves.
     var contentByteCount = 0
@@ -76,13 +76,13 @@ struct KeychainFileWriterTests {
       contentByteCount += (location.blob?.count ?? 0) + (location.persistentReference?.count ?? 0)
       requestedKinds.append(location.kind)
       return Entry(location, in: indexed.source)
-    } to: { (portion) throws(FormatError) in
-      largestPortion = max(largestPortion, portion.count)
-      output += Array(portion)
+    } to: { (chunk) throws(FormatError) in
+      largestChunk = max(largestChunk, chunk.count)
+      output += Array(chunk)
     }
 
     #expect(try output == expectedFile(keybagUUID: "genp", entries))
-    #expect(output.count > 1_000_000 && largestPortion < 300_000)
+    #expect(output.count > 1_000_000 && largestChunk < 300_000)
     #expect(contentByteCount == 0)
     #expect(requestedKinds == ItemKind.allCases.flatMap { kind in entries.map(\.kind).filter { $0 == kind } })
   }
@@ -104,18 +104,18 @@ struct KeychainFileWriterTests {
     #expect(readCount == successfulReadCount)
   }
 
-  @Test("The writer stops if a portion cannot be written")
+  @Test("The writer stops if a chunk cannot be written")
   func failedWrite() throws {
     let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: nil, entries: makeEntries(3000)))
-    var portionCount = 0
+    var chunkCount = 0
     #expect(throws: Self.failure) {
       try writer.write { (entry) throws(FormatError) in
         entry
       } to: { (_) throws(FormatError) in
-        portionCount += 1
+        chunkCount += 1
         throw Self.failure
       }
     }
-    #expect(portionCount == 1)
+    #expect(chunkCount == 1)
   }
 }

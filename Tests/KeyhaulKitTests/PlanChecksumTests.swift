@@ -34,18 +34,18 @@ struct PlanChecksumTests {
     #expect(try file(PlanDocument.sample().json.text()).obstacle == "it has no checksum")
   }
 
-  @Test("The checksum matches a plan that is written in many portions")
-  func portions() throws {
+  @Test("The checksum matches a plan that is written in many chunks")
+  func chunks() throws {
     var plan = PlanDocument.sample()
     plan.items = Array(repeating: plan.items, count: 500).flatMap(\.self)
     for removed in [[], Array(repeating: plan.removed, count: 700).flatMap(\.self)] {
       plan.removed = removed
-      var portions: [[UInt8]] = []
-      try PlanFile.forEachPortion(of: plan, translating: \.self) { (portion) throws(KeyhaulError) in
-        portions.append(Array(portion))
+      var chunks: [[UInt8]] = []
+      try PlanFile.forEachChunk(of: plan, translating: \.self) { (chunk) throws(KeyhaulError) in
+        chunks.append(Array(chunk))
       }
-      let saved = String(decoding: portions.joined(), as: UTF8.self)
-      #expect(portions.count > 4 && portions.allSatisfy { $0.count < 50_000 })
+      let saved = String(decoding: chunks.joined(), as: UTF8.self)
+      #expect(chunks.count > 4 && chunks.allSatisfy { $0.count < 50_000 })
       #expect(try withChecksum(saved) == saved && saved == text(plan))
       #expect(try file(saved).document == plan && file(saved).obstacle == nil)
     }

@@ -213,7 +213,7 @@ struct GuessingTests {
 
 @Suite("Stopped passcode derivations")
 struct StoppedPasscodeTests {
-  /// Creates a device in an environment that stops the derivation of its passcode's key after the first portion.
+  /// Creates a device in an environment that stops the derivation of its passcode's key after the first chunk.
   private func deviceThatStops(_ phones: Phones) throws -> VirtualDevice {
     _ = try phones.create()
     var environment = phones.home.environment

@@ -62,8 +62,8 @@ struct BackupItemReaderTests {
     let opened = try archive.open(with: key, deviceKey: try deviceKey(hardware, backup), for: .reading)
     let reader = try archive.reader(with: key, deviceKey: try deviceKey(hardware, backup), for: .reading)
     var items: [BackupItem] = []
-    let collect = { (portion: [BackupItem]) throws(KeyhaulError) in items += portion }
-    try reader.forEachPortion(translating: { $0 }, collect)
+    let collect = { (chunk: [BackupItem]) throws(KeyhaulError) in items += chunk }
+    try reader.forEachChunk(translating: { $0 }, collect)
     let results = items.map { ItemResult(index: $0.index, account: $0.item?[.account], reason: reader.reason(of: $0)) }
     let expected = opened.items.map { item in
       ItemResult(index: item.index, account: item.item?[.account], reason: opened.reason(of: item))
@@ -87,14 +87,14 @@ struct BackupItemReaderTests {
     let backup = try backup()
     let archive = try BackupArchive.open(.path(backup.path))
     let reader = try archive.reader(with: try key(archive, backup), for: .exporting)
-    var portions: [[Int]] = []
+    var chunks: [[Int]] = []
     #expect(throws: StopRequest.self) {
-      let collect = { (portion: [BackupItem]) throws(StopRequest) in
-        portions.append(portion.map(\.index))
-        if portions.count == 2 { throw StopRequest() }
+      let collect = { (chunk: [BackupItem]) throws(StopRequest) in
+        chunks.append(chunk.map(\.index))
+        if chunks.count == 2 { throw StopRequest() }
       }
-      try reader.forEachPortion(translating: { _ in StopRequest() }, collect)
+      try reader.forEachChunk(translating: { _ in StopRequest() }, collect)
     }
-    #expect(portions == [Array(0..<256), Array(256..<512)])
+    #expect(chunks == [Array(0..<256), Array(256..<512)])
   }
 }

@@ -41,10 +41,10 @@ struct ReportLeftoverTests {
       pthread_sigmask(SIG_UNBLOCK, &signals, nil)
       Interruption.install()
       let failure = thrownError {
-        try OutputFile.write(to: report) { (portion) throws(CommandError) in
-          try [1 as UInt8].withRawBytes(portion)
+        try OutputFile.write(to: report) { (chunk) throws(CommandError) in
+          try [1 as UInt8].withRawBytes(chunk)
           raise(signal)
-          try [2 as UInt8].withRawBytes(portion)
+          try [2 as UInt8].withRawBytes(chunk)
         }
       }
       exit(failure?.status.code ?? 0)
@@ -57,8 +57,8 @@ struct ReportLeftoverTests {
   func killed() async throws {
     let (session, report) = try sessionWithReport()
     await #expect(processExitsWith: .signal(SIGKILL)) { [report = report as String] in
-      try OutputFile.write(to: report) { (portion) throws(CommandError) in
-        try [1 as UInt8].withRawBytes(portion)
+      try OutputFile.write(to: report) { (chunk) throws(CommandError) in
+        try [1 as UInt8].withRawBytes(chunk)
         kill(getpid(), SIGKILL)
       }
     }

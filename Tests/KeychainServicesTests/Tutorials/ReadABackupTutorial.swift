@@ -59,7 +59,7 @@ struct ReadingABackup {
     }
   }
 
-  @Test("A file is found in the list and read in portions, and the backup is verified")
+  @Test("A file is found in the list and read in chunks, and the backup is verified")
   func files() throws {
     try makeBackup()
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -70,7 +70,7 @@ struct ReadingABackup {
     let file = try #require(
       try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath))
     var byteCount = 0
-    _ = try backup.readPayload(of: file, with: keys) { portion in byteCount += portion.count }
+    _ = try backup.readPayload(of: file, with: keys) { chunk in byteCount += chunk.count }
     #expect(byteCount > 0)
 
     let verification = try Backup(path: path, password: Secret(utf8: "horse")).verify()

@@ -29,7 +29,7 @@ void keyhaul_pbkdf2_begin(
     keyhaul_pbkdf2 *state, keyhaul_hash hash, const uint8_t *password, size_t password_length, const uint8_t *salt,
     size_t salt_length, uint32_t block_index);
 
-/// Runs `rounds` further iterations, about 70 ns each. Call it in portions to report progress or to cancel.
+/// Runs `rounds` further iterations, about 70 ns each. Call it in chunks to report progress or to cancel.
 void keyhaul_pbkdf2_run(keyhaul_pbkdf2 *state, uint64_t rounds);
 
 /// Writes the block's bytes and wipes the state. `output` may be NULL if the derivation was canceled.

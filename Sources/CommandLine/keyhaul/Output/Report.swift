@@ -5,7 +5,7 @@ import Reports
 extension Session {
   /// Prints a report as text, or its document with `--json`.
   func print(_ report: some Report) throws(CommandError) {
-    if isJSON { return try forEachPortion(ofDocument: report, writePortion) }
+    if isJSON { return try forEachChunk(ofDocument: report, writeChunk) }
     try forEachLine(of: report, style: resultStyle) { (line) throws(CommandError) in try print(line) }
   }
 
@@ -25,7 +25,7 @@ extension Session {
       try flush()
     }
     try OutputFile.write(to: output, beforeRenaming: printDocument) { (write) throws(CommandError) in
-      guard !isJSON else { return try forEachPortion(ofDocument: report, write) }
+      guard !isJSON else { return try forEachChunk(ofDocument: report, write) }
       var buffered: [UInt8] = []
       try forEachLine(of: report, style: fileStyle) { (line) throws(CommandError) in
         buffered.append(contentsOf: line.utf8)
@@ -59,11 +59,11 @@ extension Session {
     }
   }
 
-  private func forEachPortion(
+  private func forEachChunk(
     ofDocument report: some Report, _ body: (UnsafeRawBufferPointer) throws(CommandError) -> Void
   ) throws(CommandError) {
-    if let chosenFields { return try chosenFields.rows(of: computing { report.json }).forEachPortion(body) }
-    guard let section = report.streamedSection else { return try computing { report.json }.forEachPortion(body) }
+    if let chosenFields { return try chosenFields.rows(of: computing { report.json }).forEachChunk(body) }
+    guard let section = report.streamedSection else { return try computing { report.json }.forEachChunk(body) }
     var stream = JSONStream(report.json.adding([(section.member, [])]))
     try section.forEachElement(failure: readError) { (element) throws(CommandError) in
       try Interruption.check()
@@ -119,7 +119,7 @@ extension Session {
         for entry in entries { try stream.append(document.object(entry), to: write) }
         return try stream.end(outcome, to: write)
       }
-      try JSONValue.array(entries.map { chosenFields.row(document.object($0)) }).forEachPortion(write)
+      try JSONValue.array(entries.map { chosenFields.row(document.object($0)) }).forEachChunk(write)
     }
   }
 }

@@ -21,12 +21,12 @@ enum OutputFile {
     try write(to: path) { (write) throws(CommandError) in try write(bytes) }
   }
 
-  /// Writes bytes that arrive in portions. If `body` throws or a signal arrives, no file is left.
+  /// Writes bytes that arrive in chunks. If `body` throws or a signal arrives, no file is left.
   ///
   /// - Parameters:
   ///   - path: The path of the file.
   ///   - beforeRenaming: A further step after the bytes are on disk. If it throws, no file is left.
-  ///   - body: Passes each portion to `write`.
+  ///   - body: Passes each chunk to `write`.
   static func write(
     to path: String, beforeRenaming: () throws(CommandError) -> Void = { () throws(CommandError) in },
     _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
@@ -131,16 +131,16 @@ extension Session {
     try write(to: path) { (write) throws(CommandError) in try write(bytes) }
   }
 
-  /// Writes a result that is produced piece by piece. `body` passes each portion to `write`.
+  /// Writes a result that is produced piece by piece. `body` passes each chunk to `write`.
   func write(
     to path: String?,
     _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void
   ) throws(CommandError) {
-    guard let path, path != "-" else { return try body(writePortion) }
+    guard let path, path != "-" else { return try body(writeChunk) }
     try OutputFile.write(to: path, body)
   }
 
-  /// Writes a result like `write(to:_:)`, but prints each portion immediately, so that a reader of standard output
+  /// Writes a result like `write(to:_:)`, but prints each chunk immediately, so that a reader of standard output
   /// always has complete rows.
   func writeImmediately(
     to path: String?,
@@ -150,7 +150,7 @@ extension Session {
     try OutputFile.write(to: path, body)
   }
 
-  /// Prints a portion of a result, without waiting for a full buffer.
+  /// Prints a chunk of a result, without waiting for a full buffer.
   func printImmediately(_ bytes: UnsafeRawBufferPointer) throws(CommandError) {
     try writeRaw(bytes)
     try flush()

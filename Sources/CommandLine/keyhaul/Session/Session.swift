@@ -143,12 +143,12 @@ final class Session {
   /// - Parameter path: The file to write; standard output for "-" and `nil`.
   func writeDocument(_ document: JSONValue, to path: String? = nil) throws(CommandError) {
     try write(to: path) { (write) throws(CommandError) in
-      try (chosenFields?.rows(of: document) ?? document).forEachPortion(write)
+      try (chosenFields?.rows(of: document) ?? document).forEachChunk(write)
     }
   }
 
-  /// Writes a portion of a document that is produced piece by piece. Ctrl-C ends it between two portions.
-  func writePortion(_ bytes: UnsafeRawBufferPointer) throws(CommandError) {
+  /// Writes a chunk of a document that is produced piece by piece. Ctrl-C ends it between two chunks.
+  func writeChunk(_ bytes: UnsafeRawBufferPointer) throws(CommandError) {
     try Interruption.check()
     try writeRaw(bytes)
   }

@@ -94,7 +94,7 @@ extension BackupArchive {
 }
 
 extension BackupArchive {
-  /// Reads a stored file of any size and passes its plaintext in portions.
+  /// Reads a stored file of any size and passes its plaintext in chunks.
   ///
   /// In a directory, the file is opened directly. In a container, its entry is searched from the start, so many files
   /// take long. Damage at the end is found only after the bytes were passed.
@@ -102,16 +102,16 @@ extension BackupArchive {
   /// - Parameters:
   ///   - file: A file of the backup's list.
   ///   - keys: The backup's unlocked keybag. Not used if the backup has no password.
-  ///   - portion: Receives the plaintext in order. The pointer is valid only during the call.
+  ///   - chunk: Receives the plaintext in order. The pointer is valid only during the call.
   /// - Returns: The sizes and digests of the file, with which Keyhaul verifies it.
   /// - Throws: `.payloadMissing` if a file that is not empty is not stored; `.keyUnavailable`; `.damaged` if a file in
   ///   an encrypted backup has no key; `.unsupported` if it is not a file, or if the backup came from a stream; the
-  ///   errors of `portion`.
+  ///   errors of `chunk`.
   public func readPayload(
     of file: ListedFile, with keys: ClassKeys,
-    portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+    chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> PayloadScan {
-    try PayloadScanner(of: file, in: self, with: keys).run(try payload(of: file), portion)
+    try PayloadScanner(of: file, in: self, with: keys).run(try payload(of: file), chunk)
   }
 
   /// Whether the backup is a container, whose payloads are read in their stored order.
@@ -188,12 +188,12 @@ extension BackupArchive {
   ///   - file: A file of the backup's list.
   ///   - keys: The unlocked keybag, or `nil` to read only the stored bytes. Then the plaintext size is the stored size,
   ///     and the padding is considered valid.
-  ///   - portion: Receives the plaintext in order. The pointer is valid only during the call.
-  /// - Throws: The errors of `readPayload(of:with:portion:)`.
+  ///   - chunk: Receives the plaintext in order. The pointer is valid only during the call.
+  /// - Throws: The errors of `readPayload(of:with:chunk:)`.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
-    portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+    chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> PayloadScan {
-    try PayloadScanner(of: file, in: self, with: keys).run(payload, portion)
+    try PayloadScanner(of: file, in: self, with: keys).run(payload, chunk)
   }
 }

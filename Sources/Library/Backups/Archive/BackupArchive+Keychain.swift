@@ -90,9 +90,9 @@ extension BackupArchive {
     let decryptor = try translatingErrors(in: part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(stored.byteCount)
-    try stored.forEachPortion { (portion) throws(KeyhaulError) in
+    try stored.forEachChunk { (chunk) throws(KeyhaulError) in
       do throws(DataProtectionError) {
-        bytes.append(contentsOf: try decryptor.plain(of: portion))
+        bytes.append(contentsOf: try decryptor.plain(of: chunk))
       } catch {
         throw KeyhaulError(error, in: part)
       }

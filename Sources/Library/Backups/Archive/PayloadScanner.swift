@@ -90,7 +90,7 @@ package struct PayloadScanner {
   /// Reads the payload completely and passes its plaintext to a closure.
   package func run(
     _ payload: StoredPayload, digests: Digests = .all,
-    _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+    _ chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> PayloadScan {
     let (storedDigest, plainDigest) = try digestStreams(digests)
     var storedByteCount: Int64 = 0
@@ -99,9 +99,9 @@ package struct PayloadScanner {
       guard !plaintext.isEmpty else { return }
       plainByteCount += Int64(plaintext.count)
       try add(plaintext, to: plainDigest)
-      try portion(plaintext)
+      try chunk(plaintext)
     }
-    try forEachPortion(of: payload) { (bytes) throws(KeyhaulError) in
+    try forEachChunk(of: payload) { (bytes) throws(KeyhaulError) in
       try add(bytes, to: storedDigest)
       storedByteCount += Int64(bytes.count)
       guard let decryptor else { return try deliver(bytes) }
@@ -122,7 +122,7 @@ package struct PayloadScanner {
   /// Reads the payload completely to measure it. Unless the digest of the plaintext is required, only the last blocks
   /// of an encrypted file are decrypted, because only the padding can be invalid.
   ///
-  /// - Parameter whileReading: Called for each portion. Its errors end the read.
+  /// - Parameter whileReading: Called for each chunk. Its errors end the read.
   package func measure(
     _ payload: StoredPayload, digests: Digests, whileReading: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> PayloadScan {
@@ -132,7 +132,7 @@ package struct PayloadScanner {
     let (storedDigest, _) = try digestStreams(digests)
     var ending = FileEnding(of: decryptor)
     var storedByteCount: Int64 = 0
-    try forEachPortion(of: payload) { (bytes) throws(KeyhaulError) in
+    try forEachChunk(of: payload) { (bytes) throws(KeyhaulError) in
       try whileReading()
       try add(bytes, to: storedDigest)
       storedByteCount += Int64(bytes.count)
@@ -157,10 +157,10 @@ package struct PayloadScanner {
   /// file is empty.
   private var isValidIfEmpty: Bool { !isEncrypted || isEmpty }
 
-  private func forEachPortion(
+  private func forEachChunk(
     of payload: StoredPayload, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    guard try payload.forEachPortion(body) || isEmpty else {
+    guard try payload.forEachChunk(body) || isEmpty else {
       throw KeyhaulError(.payloadMissing, "the manifest lists \(listedAndStoredPath), which is missing")
     }
   }

@@ -160,11 +160,11 @@ private struct AppFiles {
   ) throws(KeyhaulError) {
     var contents = SensitiveBuffer()
     var failure: KeyhaulError?
-    let reading = try archive.readPayload(of: file, with: keys) { (portion) throws(KeyhaulError) in
-      guard contents.count + portion.count <= Self.maximumPreferencesByteCount else {
+    let reading = try archive.readPayload(of: file, with: keys) { (chunk) throws(KeyhaulError) in
+      guard contents.count + chunk.count <= Self.maximumPreferencesByteCount else {
         throw Self.overLimit(Self.maximumPreferencesByteCount)
       }
-      contents.append(portion)
+      contents.append(chunk)
     }
     guard reading.hasValidPadding else { throw KeyhaulError(.damaged, "its padding is not that of a file") }
     contents.withBytes { bytes in
@@ -185,11 +185,11 @@ private struct AppFiles {
 
   private func bytes(of file: ListedFile) throws(KeyhaulError) -> [UInt8] {
     var bytes: [UInt8] = []
-    let reading = try archive.readPayload(of: file, with: keys) { (portion) throws(KeyhaulError) in
-      guard bytes.count + portion.count <= AppDatabase.maximumByteCount else {
+    let reading = try archive.readPayload(of: file, with: keys) { (chunk) throws(KeyhaulError) in
+      guard bytes.count + chunk.count <= AppDatabase.maximumByteCount else {
         throw Self.overLimit(AppDatabase.maximumByteCount)
       }
-      bytes.append(contentsOf: portion)
+      bytes.append(contentsOf: chunk)
     }
     guard reading.hasValidPadding else { throw KeyhaulError(.damaged, "its padding is not that of a file") }
     return bytes

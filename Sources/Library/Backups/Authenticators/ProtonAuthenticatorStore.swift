@@ -56,8 +56,8 @@ enum ProtonAuthenticatorStore {
     let keyNames = Set(rows.map(\.keyName))
     var keys: [String: SensitiveBytes] = [:]
     func unchanged(_ error: KeyhaulError) -> KeyhaulError { error }
-    try items.forEachPortion(translating: unchanged) { (portion) throws(KeyhaulError) in
-      for item in portion.compactMap(\.item) where item.kind == .genericPassword {
+    try items.forEachChunk(translating: unchanged) { (chunk) throws(KeyhaulError) in
+      for item in chunk.compactMap(\.item) where item.kind == .genericPassword {
         guard item[.service]?.stringValue == service, let name = item[.account]?.stringValue, keyNames.contains(name),
           let key = item.secret.flatMap(key)
         else { continue }

@@ -60,21 +60,21 @@ package final class ContainerReader {
     return nil
   }
 
-  /// Passes the content of the current file to a closure in portions.
+  /// Passes the content of the current file to a closure in chunks.
   ///
   /// - Throws: `.damaged` or `.truncated` if the size differs from the entry's, or the errors of `body`.
-  package func forEachPortion(
+  package func forEachChunk(
     of file: File, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     var remaining = file.byteCount
-    try reader.forEachPortion { (portion) throws(KeyhaulError) in
-      remaining -= Int64(portion.count)
+    try reader.forEachChunk { (chunk) throws(KeyhaulError) in
+      remaining -= Int64(chunk.count)
       guard remaining >= 0 else {
         throw KeyhaulError(.damaged, "\(quoted(file.name)) has more bytes than its entry claims")
       }
-      remainingBytes -= Int64(portion.count)
+      remainingBytes -= Int64(chunk.count)
       guard remainingBytes >= 0 else { throw limits.expansionError }
-      try body(portion)
+      try body(chunk)
     }
     guard remaining == 0 else {
       throw KeyhaulError(.truncated, "\(quoted(file.name)) lacks \(HumanReadable.grouped(remaining)) bytes")

@@ -92,39 +92,39 @@ struct ContainerSource {
     }
     if requested.part.isLarge {
       var builder = try SpooledDataBuilder(storage, system: system, expecting: entry.byteCount)
-      try forEachPortion(of: entry, requested.part, reader, remainingByteCount) { (portion) throws(KeyhaulError) in
-        try builder.append(portion)
+      try forEachChunk(of: entry, requested.part, reader, remainingByteCount) { (chunk) throws(KeyhaulError) in
+        try builder.append(chunk)
       }
       scanner.store(try builder.finish(), for: requested)
     } else {
       // The size in the header is untrusted, so the array grows with the actual data.
       var bytes: [UInt8] = []
-      try forEachPortion(of: entry, requested.part, reader, remainingByteCount) { (portion) throws(KeyhaulError) in
-        bytes.append(contentsOf: portion)
+      try forEachChunk(of: entry, requested.part, reader, remainingByteCount) { (chunk) throws(KeyhaulError) in
+        bytes.append(contentsOf: chunk)
       }
       scanner.store(bytes, for: requested)
     }
   }
 
-  /// Passes the content of an entry to a closure in portions.
+  /// Passes the content of an entry to a closure in chunks.
   ///
   /// - Throws: `.damaged` or `.truncated` if the entry claims another size, `.overLimit`.
-  private func forEachPortion(
+  private func forEachChunk(
     of entry: LibArchiveReader.Entry, _ part: MetadataFile, _ reader: LibArchiveReader,
     _ remainingByteCount: UnsafeMutablePointer<Int64>?,
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     var byteCount: Int64 = 0
-    try reader.forEachPortion { (portion) throws(KeyhaulError) in
-      byteCount += Int64(portion.count)
+    try reader.forEachChunk { (chunk) throws(KeyhaulError) in
+      byteCount += Int64(chunk.count)
       guard byteCount <= entry.byteCount else {
         throw KeyhaulError(.damaged, "\(part.path) has more bytes than its entry claims")
       }
       if let remainingByteCount {
-        remainingByteCount.pointee -= Int64(portion.count)
+        remainingByteCount.pointee -= Int64(chunk.count)
         guard remainingByteCount.pointee >= 0 else { throw limits.expansionError }
       }
-      try body(portion)
+      try body(chunk)
     }
     guard byteCount == entry.byteCount else {
       let position = HumanReadable.grouped(byteCount)

@@ -154,7 +154,7 @@ final class GzipChecksumVerifier: ByteSource {
   }
 }
 
-/// The CRC-32 checksum of gzip and zip, for data in portions.
+/// The CRC-32 checksum of gzip and zip, for data in chunks.
 ///
 /// Processes 16 bytes at a time with 16 tables, and two ranges in parallel. Source: RFC 1952, section 8.
 struct CRC32 {

@@ -124,8 +124,8 @@ final class LibArchiveReader {
     return count
   }
 
-  /// Passes the content of the current entry to a closure in portions.
-  func forEachPortion(
+  /// Passes the content of the current entry to a closure in chunks.
+  func forEachChunk(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)

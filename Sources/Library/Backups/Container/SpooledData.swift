@@ -43,14 +43,14 @@ package final class SpooledData: Sendable {
     }
   }
 
-  /// Passes the content to a closure in portions.
-  package func forEachPortion(
+  /// Passes the content to a closure in chunks.
+  package func forEachChunk(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    let portionByteCount = FileDescriptorSource.chunkByteCount
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, portionByteCount), alignment: 16)
+    let chunkByteCount = FileDescriptorSource.chunkByteCount
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, chunkByteCount), alignment: 16)
     defer { buffer.deallocate() }
-    for start in stride(from: 0, to: byteCount, by: portionByteCount) {
+    for start in stride(from: 0, to: byteCount, by: chunkByteCount) {
       let chunk = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
       try read(at: start, into: chunk)
       try body(UnsafeRawBufferPointer(chunk))
@@ -61,8 +61,8 @@ package final class SpooledData: Sendable {
   package func sha1() throws(KeyhaulError) -> [UInt8] {
     let part = "the digest"
     let digest = try translatingErrors(in: part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
-    try forEachPortion { (portion) throws(KeyhaulError) in
-      try translatingErrors(in: part) { () throws(DataProtectionError) in try digest.update(portion) }
+    try forEachChunk { (chunk) throws(KeyhaulError) in
+      try translatingErrors(in: part) { () throws(DataProtectionError) in try digest.update(chunk) }
     }
     return try translatingErrors(in: part) { () throws(DataProtectionError) in try digest.finish() }
   }
@@ -88,7 +88,7 @@ package struct SpooledDataBuilder: ~Copyable {
 
   /// Creates a builder.
   ///
-  /// - Parameter expected: The claimed size. No more than a portion of it is allocated in advance.
+  /// - Parameter expected: The claimed size. No more than a chunk of it is allocated in advance.
   package init(
     _ storage: ManifestStorage, system: FileSystem, expecting expected: Int64 = 0
   ) throws(KeyhaulError) {

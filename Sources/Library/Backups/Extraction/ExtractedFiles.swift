@@ -99,17 +99,17 @@ package enum ExtractedFilesTable {
     "left_out", "fault", "reason",
   ]
 
-  /// The size at which a portion is passed on.
-  private static let portionByteCount = 64 << 10
+  /// The size at which a chunk is passed on.
+  private static let chunkByteCount = 64 << 10
 
-  /// Passes the table of a finished manifest to a closure in portions.
-  package static func forEachPortion(
+  /// Passes the table of a finished manifest to a closure in chunks.
+  package static func forEachChunk(
     ofManifest path: String, _ body: ([UInt8]) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     var lines = CSV.line(columns)
     try ExtractedFiles.forEachLine(ofManifest: path) { (line) throws(KeyhaulError) in
       lines += CSV.line(columns.map { text(line[$0]) })
-      guard lines.utf8.count > portionByteCount else { return }
+      guard lines.utf8.count > chunkByteCount else { return }
       try body(Array(lines.utf8))
       lines = ""
     }

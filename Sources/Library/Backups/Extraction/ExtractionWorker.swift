@@ -11,7 +11,7 @@ final class ExtractionWorker {
   var system: FileSystem { job.folder.system }
   /// The last opened directory, because files of a directory are usually adjacent.
   private var parent: (index: Int, handle: DirectoryHandle)?
-  /// Called before each file, and before each portion of a file.
+  /// Called before each file, and before each chunk of a file.
   private let beforeStep: () -> Void
 
   init(_ job: ExtractionJob, _ number: Int, beforeStep: @escaping () -> Void = {}) {
@@ -222,17 +222,17 @@ extension ExtractionWorker {
       if let payload { source = payload } else { source = try job.archive.payload(of: file) }
       let digest = try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try DigestStream(.sha256) }
       let reading = try job.reader.read(source, as: file, with: job.keys) {
-        (portion) throws(KeyhaulError) -> Void in
+        (chunk) throws(KeyhaulError) -> Void in
         beforeStep()
         guard !job.journal.hasStopped else { throw KeyhaulError(.interrupted, "it was stopped") }
         do throws(Errno) {
-          try system.writeAll(portion, to: target.descriptor.raw)
+          try system.writeAll(chunk, to: target.descriptor.raw)
         } catch {
           writeError = error
           throw KeyhaulError(.unwritable, error.reason)
         }
-        try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try digest.update(portion) }
-        job.journal.add(Int64(portion.count))
+        try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try digest.update(chunk) }
+        job.journal.add(Int64(chunk.count))
       }
       job.journal.add(reading.payload.storedByteCount - reading.payload.plainByteCount)
       return (reading, try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try digest.finish() })

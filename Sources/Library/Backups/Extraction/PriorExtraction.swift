@@ -41,7 +41,7 @@ struct PriorExtraction: Sendable {
 
   private static let temporaryName = "known.tmp"
   /// The size at which lines are written.
-  private static let portionByteCount = 64 << 10
+  private static let chunkByteCount = 64 << 10
 
   private func save(in folder: ExtractionFolder, header: JSONValue) throws(Errno) {
     let system = folder.system
@@ -57,7 +57,7 @@ struct PriorExtraction: Sendable {
     for (name, content) in contents {
       let line = JSONValue.object([("file_id", .string(name.text))] + content.fields)
       lines += Array((line.compactText() + "\n").utf8)
-      if lines.count >= Self.portionByteCount { try writeLines() }
+      if lines.count >= Self.chunkByteCount { try writeLines() }
     }
     if !lines.isEmpty { try writeLines() }
     try system.finalize(file, expectedByteCount: writtenByteCount)

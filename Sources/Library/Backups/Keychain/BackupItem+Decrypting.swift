@@ -5,7 +5,7 @@ import KeychainRules
 
 extension BackupItem {
   /// The number of items that a job decrypts at a time.
-  private static let portionCount = 256
+  private static let chunkCount = 256
 
   /// Decrypts all items of a keychain file with the class keys of a keybag, on all cores.
   ///
@@ -26,7 +26,7 @@ extension BackupItem {
   ) throws(KeyhaulError) -> [BackupItem] {
     var items: [BackupItem] = []
     items.reserveCapacity(file.count)
-    try openPortions(
+    try openChunks(
       of: file, with: keys, reusing: earlierItems.count == file.count ? earlierItems : [], packsItems: true
     ) {
       items += $0
@@ -34,18 +34,18 @@ extension BackupItem {
     return items
   }
 
-  /// Decrypts the items in order and in portions, for callers that do not keep all of them.
+  /// Decrypts the items in order and in chunks, for callers that do not keep all of them.
   ///
   /// - Parameters:
   ///   - packsItems: Whether the items are packed to use less memory, for a caller that keeps them.
   ///   - availability: The availability of the class keys of the wanted items, or `nil` to pass all items.
-  ///   - shouldContinue: Called before each portion. Returns `false` to stop.
-  static func openPortions(
+  ///   - shouldContinue: Called before each chunk. Returns `false` to stop.
+  static func openChunks(
     of file: KeychainIndex, with keys: ClassKeys, reusing earlierItems: [BackupItem] = [],
     packsItems: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
     _ body: ([BackupItem]) -> Void
   ) throws(KeyhaulError) {
-    guard file.count > portionCount else {
+    guard file.count > chunkCount else {
       let range = 0..<file.count
       return body(
         try open(range, of: file, with: keys, reusing: earlierItems, packsItems: packsItems, only: availability))
@@ -55,7 +55,7 @@ extension BackupItem {
       jobs: ParallelMap.standardJobCount,
       next: { () throws(KeyhaulError) -> Range<Int>? in
         guard start < file.count else { return nil }
-        let end = min(start + portionCount, file.count)
+        let end = min(start + chunkCount, file.count)
         defer { start = end }
         return start..<end
       },

@@ -3,7 +3,7 @@ package import KeychainCrypto
 import KeychainFormats
 package import KeychainRules
 
-/// A backup with its keys, like `UnlockedBackup`, but without items in memory. They are decrypted in portions.
+/// A backup with its keys, like `UnlockedBackup`, but without items in memory. They are decrypted in chunks.
 package struct BackupItemReader: Sendable {
   private let keychain: UnlockedKeychain
   let keys: ClassKeys
@@ -25,7 +25,7 @@ package struct BackupItemReader: Sendable {
     guard keys.classes.contains(where: { keys.availability(of: $0) == .availableThroughDevice }) else {
       return evidence
     }
-    try BackupItem.openPortions(of: file, with: keys, only: .availableThroughDevice) { evidence.add($0) }
+    try BackupItem.openChunks(of: file, with: keys, only: .availableThroughDevice) { evidence.add($0) }
     return evidence
   }
 
@@ -36,19 +36,19 @@ package struct BackupItemReader: Sendable {
   /// The backup's manifest.
   var fileList: FileList { keychain.fileList }
 
-  /// Decrypts the items in the backup's order and in portions, which are then released.
+  /// Decrypts the items in the backup's order and in chunks, which are then released.
   ///
   /// - Parameters:
   ///   - translate: Converts an error of the backup to the caller's type.
-  ///   - body: Receives a portion. Its error stops the iteration.
+  ///   - body: Receives a chunk. Its error stops the iteration.
   /// - Throws: The errors of `body`, or a converted error of the backup.
-  package func forEachPortion<Failure: Error>(
+  package func forEachChunk<Failure: Error>(
     translating translate: (KeyhaulError) -> Failure, _ body: ([BackupItem]) throws(Failure) -> Void
   ) throws(Failure) {
     var failure: Failure?
     func shouldContinue() -> Bool { failure == nil }
     do throws(KeyhaulError) {
-      try BackupItem.openPortions(of: keychain.index, with: keys, shouldContinue: shouldContinue) { items in
+      try BackupItem.openChunks(of: keychain.index, with: keys, shouldContinue: shouldContinue) { items in
         do throws(Failure) { try body(items) } catch { failure = error }
       }
     } catch {
@@ -64,7 +64,7 @@ package struct BackupItemReader: Sendable {
 }
 
 extension BackupArchive {
-  /// Prepares to decrypt the items in portions, for callers that keep no items. Items that need a device key are tried
+  /// Prepares to decrypt the items in chunks, for callers that keep no items. Items that need a device key are tried
   /// immediately.
   ///
   /// - Parameters:

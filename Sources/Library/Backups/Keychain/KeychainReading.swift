@@ -86,7 +86,7 @@ struct KeychainReading: Sendable {
 }
 
 /// The items of a keychain file. For a large file, only their positions are in memory, and the items are read from the
-/// private copy and decrypted in portions.
+/// private copy and decrypted in chunks.
 struct KeychainIndex: Sendable {
   private let contents: Contents
 

@@ -66,10 +66,10 @@ package struct DirectorySource {
   {
     guard let file = try open(part.path, in: directory) else { return nil }
     var bytes: [UInt8] = []
-    try readAll(of: file, limit: part.limit(limits)) { portion in
+    try readAll(of: file, limit: part.limit(limits)) { chunk in
       // `readAll` has compared the size with the limit.
       if bytes.isEmpty { bytes.reserveCapacity(Int(clamping: file.byteCount)) }
-      bytes.append(contentsOf: portion)
+      bytes.append(contentsOf: chunk)
     }
     return bytes
   }
@@ -82,8 +82,8 @@ package struct DirectorySource {
   ) throws(KeyhaulError) -> SpooledData? {
     guard let file = try open(path ?? part.path, in: directory) else { return nil }
     var builder = try SpooledDataBuilder(storage, system: system, expecting: file.byteCount)
-    try readAll(of: file, limit: part.limit(limits)) { (portion) throws(KeyhaulError) in
-      try builder.append(portion)
+    try readAll(of: file, limit: part.limit(limits)) { (chunk) throws(KeyhaulError) in
+      try builder.append(chunk)
     }
     return try builder.finish()
   }
@@ -109,15 +109,15 @@ package struct DirectorySource {
     parts[large: part] = try readLarge(part, in: directory)
   }
 
-  /// Passes the stored bytes of a payload to a closure in portions.
+  /// Passes the stored bytes of a payload to a closure in chunks.
   ///
   /// - Returns: `false` if the payload does not exist.
   package func readPayload(
     _ path: String, in directory: borrowing OwnedFileDescriptor,
-    portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+    chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Bool {
     guard let file = try open(path, in: directory) else { return false }
-    try readAll(of: file, limit: Int(clamping: limits.entryByteCount), portion)
+    try readAll(of: file, limit: Int(clamping: limits.entryByteCount), chunk)
     return true
   }
 
@@ -199,11 +199,11 @@ package struct DirectorySource {
     }
   }
 
-  /// Passes the content of a file to a closure in portions.
+  /// Passes the content of a file to a closure in chunks.
   ///
   /// - Throws: `.overLimit` if the file is larger than the limit.
   private func readAll(
-    of file: borrowing OpenFile, limit: Int, _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+    of file: borrowing OpenFile, limit: Int, _ chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     let (path, raw) = (file.path, file.descriptor.raw)
     guard file.byteCount <= limit else {
@@ -225,7 +225,7 @@ package struct DirectorySource {
         throw KeyhaulError(
           .overLimit, "\(path) grew beyond \(HumanReadable.grouped(Int64(limit))) bytes while it was being read")
       }
-      try portion(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      try chunk(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
   }
 

@@ -38,7 +38,7 @@ package final class PayloadHasher: PayloadObserver {
   /// - Returns: The entry. If the payload could not be read to its end, the entry's size is -1, so it matches no seal.
   package func entry(of payload: StoredPayload, at path: String) throws(KeyhaulError) -> SealFile.Entry {
     // An error leaves the state at `begun`, and the caller reports that the payload does not match the seal.
-    if state == .unread { _ = try? payload.observed(by: self).forEachPortion { (_) throws(KeyhaulError) in } }
+    if state == .unread { _ = try? payload.observed(by: self).forEachChunk { (_) throws(KeyhaulError) in } }
     let sha256 = try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in
       try digest.finish()
     }

@@ -29,17 +29,17 @@ package struct StoredPayload {
     return observed
   }
 
-  /// Passes the stored bytes to a closure in portions.
+  /// Passes the stored bytes to a closure in chunks.
   ///
   /// - Returns: `false` if nothing is stored.
-  package func forEachPortion(
+  package func forEachChunk(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Bool {
     guard let observer else { return try read(body) }
     observer.begin()
-    let exists = try read { (portion) throws(KeyhaulError) in
-      try observer.update(portion)
-      try body(portion)
+    let exists = try read { (chunk) throws(KeyhaulError) in
+      try observer.update(chunk)
+      try body(chunk)
     }
     observer.end()
     return exists
@@ -50,19 +50,19 @@ package struct StoredPayload {
   ) throws(KeyhaulError) -> Bool {
     switch location {
     case .file(let path, let layout, let handle, let source):
-      if try source.readPayload(path, in: handle.descriptor, portion: body) { return true }
+      if try source.readPayload(path, in: handle.descriptor, chunk: body) { return true }
       guard let unusualPath = handle.unusualPath(of: fileIdentifier, layout, by: source), unusualPath != path else {
         return false
       }
-      return try source.readPayload(unusualPath, in: handle.descriptor, portion: body)
+      return try source.readPayload(unusualPath, in: handle.descriptor, chunk: body)
     case .currentEntry(let file, let reader):
-      try reader.forEachPortion(of: file, body)
+      try reader.forEachChunk(of: file, body)
       return true
     case .searchedEntry(let path, let container):
       return try container.withReader { (reader) throws(KeyhaulError) in
         while let file = try reader.next() {
           guard BackupPath.inside(container.directory, file.path) == path else { continue }
-          try reader.forEachPortion(of: file, body)
+          try reader.forEachChunk(of: file, body)
           return true
         }
         return false

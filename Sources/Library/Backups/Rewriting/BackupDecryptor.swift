@@ -164,11 +164,11 @@ final class BackupDecryptor {
     let changed = KeyhaulError(.changed, "the backup changed while it was being copied")
     try sink.begin(
       EntryName(file.path), byteCount: readableFile.plainByteCount, modificationTime: file.modificationTime)
-    try file.forEachPortion { (portion) throws(KeyhaulError) in
+    try file.forEachChunk { (chunk) throws(KeyhaulError) in
       try write(
-        try translatingErrors(in: file.path) { () throws(DataProtectionError) in try cipher.update(portion) })
+        try translatingErrors(in: file.path) { () throws(DataProtectionError) in try cipher.update(chunk) })
       guard byteCount <= readableFile.plainByteCount else { throw changed }
-      try copyProgress.add(portion.count)
+      try copyProgress.add(chunk.count)
     }
     if file.byteCount > 0 {
       try write(

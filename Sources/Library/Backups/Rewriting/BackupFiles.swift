@@ -37,11 +37,11 @@ struct BackupFiles {
     /// Whether the file is a log or journal of the list of files.
     var isJournal: Bool { isPartOfBackup && MetadataFile.journals.contains { $0.path == path } }
 
-    /// Passes the content to a closure in portions. The content is then consumed.
-    func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
+    /// Passes the content to a closure in chunks. The content is then consumed.
+    func forEachChunk(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
       switch source {
-      case .directory(let files, let file): try files.forEachPortion(of: file, body)
-      case .container(let files, let file): try files.forEachPortion(of: file, body)
+      case .directory(let files, let file): try files.forEachChunk(of: file, body)
+      case .container(let files, let file): try files.forEachChunk(of: file, body)
       }
     }
 
@@ -59,9 +59,9 @@ struct BackupFiles {
           "\(quoted(path)) has \(HumanReadable.grouped(byteCount)) bytes (limit: \(HumanReadable.grouped(byteLimit)))")
       }
       try sink.begin(name, byteCount: byteCount, modificationTime: modificationTime)
-      try forEachPortion { (portion) throws(KeyhaulError) in
-        try sink.write(portion)
-        try copyProgress.add(portion.count)
+      try forEachChunk { (chunk) throws(KeyhaulError) in
+        try sink.write(chunk)
+        try copyProgress.add(chunk.count)
       }
       try sink.end()
     }
@@ -82,8 +82,8 @@ struct BackupFiles {
       case .directory(let files, let file): return try files.lastBytes(count, of: file)
       case .container(let files, let file):
         var end: [UInt8] = []
-        try files.forEachPortion(of: file) { (portion) throws(KeyhaulError) in
-          end = Array((end + portion.suffix(count)).suffix(count))
+        try files.forEachChunk(of: file) { (chunk) throws(KeyhaulError) in
+          end = Array((end + chunk.suffix(count)).suffix(count))
         }
         return end
       }

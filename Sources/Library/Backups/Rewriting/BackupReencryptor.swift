@@ -150,9 +150,9 @@ final class BackupReencryptor<Random: RandomSource> {
     let cipher = try translatingErrors(in: file.path) { () throws(DataProtectionError) in
       try FileEncryptor(key: key.secret)
     }
-    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(KeyhaulError) in
+    let digest = try send(file, byteCount: size, to: sink) { (chunk) throws(KeyhaulError) in
       try translatingErrors(in: file.path) { () throws(DataProtectionError) in
-        if let portion { try cipher.update(portion) } else { try cipher.finish() }
+        if let chunk { try cipher.update(chunk) } else { try cipher.finish() }
       }
     }
     return RecordChange(key: wrappedKey, digest: digest)
@@ -165,9 +165,9 @@ final class BackupReencryptor<Random: RandomSource> {
       throw KeyhaulError(.damaged, "the manifest has no key for \(file.path)")
     }
     let cipher = try translatingErrors(in: file.path) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
-    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(KeyhaulError) in
-      if let portion {
-        return try translatingErrors(in: file.path) { () throws(DataProtectionError) in try cipher.update(portion) }
+    let digest = try send(file, byteCount: size, to: sink) { (chunk) throws(KeyhaulError) in
+      if let chunk {
+        return try translatingErrors(in: file.path) { () throws(DataProtectionError) in try cipher.update(chunk) }
       }
       guard file.byteCount > 0 else { return [] }
       let end = try translatingErrors(in: file.path) { () throws(DataProtectionError) in try cipher.finish() }
@@ -179,7 +179,7 @@ final class BackupReencryptor<Random: RandomSource> {
 
   /// Writes a file through a cipher.
   ///
-  /// - Parameter transform: Receives each portion, and `nil` at the end.
+  /// - Parameter transform: Receives each chunk, and `nil` at the end.
   /// - Returns: The SHA-1 digest of the written bytes.
   private func send(
     _ file: BackupFiles.File, byteCount: Int64, to sink: any StoredFileSink,
@@ -193,10 +193,10 @@ final class BackupReencryptor<Random: RandomSource> {
     let sealVerifier = try FileSealVerifier(of: file.path, in: archive)
     try sink.begin(
       target.name(of: file), byteCount: byteCount, modificationTime: target.modificationTime(of: file, in: archive))
-    try file.forEachPortion { (portion) throws(KeyhaulError) in
-      try sealVerifier?.update(portion)
-      try write(try transform(portion))
-      try copyProgress.add(portion.count)
+    try file.forEachChunk { (chunk) throws(KeyhaulError) in
+      try sealVerifier?.update(chunk)
+      try write(try transform(chunk))
+      try copyProgress.add(chunk.count)
     }
     try sealVerifier?.finish()
     try write(try transform(nil))

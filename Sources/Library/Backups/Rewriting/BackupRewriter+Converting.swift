@@ -147,9 +147,9 @@ extension BackupRewriter {
     -> [UInt8]
   {
     let digest = try translatingErrors(in: file.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
-    try file.forEachPortion { (portion) throws(KeyhaulError) in
-      try translatingErrors(in: file.path) { () throws(DataProtectionError) in try digest.update(portion) }
-      try copyProgress.add(portion.count)
+    try file.forEachChunk { (chunk) throws(KeyhaulError) in
+      try translatingErrors(in: file.path) { () throws(DataProtectionError) in try digest.update(chunk) }
+      try copyProgress.add(chunk.count)
     }
     return try translatingErrors(in: file.path) { () throws(DataProtectionError) in try digest.finish() }
   }

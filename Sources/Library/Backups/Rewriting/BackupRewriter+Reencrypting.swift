@@ -18,7 +18,7 @@ extension BackupRewriter {
   /// Encrypts a backup without a password, or decrypts a backup with one. The whole backup is rewritten next to the old
   /// one, which is removed only when the new one is complete. Class keys and keychain items stay the same.
   ///
-  /// The manifest is kept in memory during the work. Payloads are copied in portions.
+  /// The manifest is kept in memory during the work. Payloads are copied in chunks.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.

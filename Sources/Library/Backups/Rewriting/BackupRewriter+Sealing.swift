@@ -134,10 +134,10 @@ extension BackupArchive {
     let identifier = payload.fileIdentifier
     let digest = try translatingErrors(in: identifier) { () throws(DataProtectionError) in try DigestStream(.sha256) }
     var byteCount: Int64 = 0
-    _ = try payload.forEachPortion { (portion) throws(KeyhaulError) in
-      try translatingErrors(in: identifier) { () throws(DataProtectionError) in try digest.update(portion) }
-      byteCount += Int64(portion.count)
-      try copyProgress.addRead(portion.count)
+    _ = try payload.forEachChunk { (chunk) throws(KeyhaulError) in
+      try translatingErrors(in: identifier) { () throws(DataProtectionError) in try digest.update(chunk) }
+      byteCount += Int64(chunk.count)
+      try copyProgress.addRead(chunk.count)
     }
     let sha256 = try translatingErrors(in: identifier) { () throws(DataProtectionError) in try digest.finish() }
     return SealFile.Entry(path: layout.storedPath(of: identifier), byteCount: byteCount, sha256: sha256)

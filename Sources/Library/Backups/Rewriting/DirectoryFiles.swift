@@ -78,8 +78,8 @@ struct DirectoryFiles {
     }
   }
 
-  /// Passes the content of a file to a closure in portions. Works only once for each file.
-  func forEachPortion(
+  /// Passes the content of a file to a closure in chunks. Works only once for each file.
+  func forEachChunk(
     of file: File, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)

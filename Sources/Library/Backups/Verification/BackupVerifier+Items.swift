@@ -112,7 +112,7 @@ extension BackupVerifier {
     var hardware = DeviceKeyEvidence()
     var undecrypted: [BackupItem] = []
     var refusals: [BackupVerification.Fault] = []
-    try BackupItem.openPortions(of: index, with: keys) { items in
+    try BackupItem.openChunks(of: index, with: keys) { items in
       hardware.add(items)
       undecrypted += items.filter { $0.item == nil }
       refusals += items.compactMap(Self.refusal)

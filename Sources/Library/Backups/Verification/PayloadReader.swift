@@ -30,25 +30,25 @@ package final class PayloadReader: Sendable {
 
   package init(_ archive: BackupArchive) { self.archive = archive }
 
-  /// Passes the plaintext to a closure in portions, and empty portions during a second read. The stored bytes are
+  /// Passes the plaintext to a closure in chunks, and empty chunks during a second read. The stored bytes are
   /// compared with the seal.
   ///
   /// - Parameter keys: The unlocked keybag, or `nil` to pass the stored bytes.
-  /// - Throws: The errors of `BackupArchive.readPayload(of:with:portion:)`.
+  /// - Throws: The errors of `BackupArchive.readPayload(of:with:chunk:)`.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
-    _ portion: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+    _ chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
     let digests = digestsOfFirstRead
     let scanner = try PayloadScanner(of: file, in: archive, with: keys)
     let hasher = try archive.payloadHasher()
     let firstReading = Reading(
-      record: scanner.record, payload: try scanner.run(payload.observed(by: hasher), digests: digests, portion))
+      record: scanner.record, payload: try scanner.run(payload.observed(by: hasher), digests: digests, chunk))
     let matchesSeal = try hasher.flatMap { (hasher) throws(KeyhaulError) in
       try archive.matchesSeal(payload, by: hasher)
     }
     var reading = try recheckingPlaintext(firstReading, of: file, digests, with: keys) { () throws(KeyhaulError) in
-      try portion(UnsafeRawBufferPointer(start: nil, count: 0))
+      try chunk(UnsafeRawBufferPointer(start: nil, count: 0))
     }
     reading.matchesSeal = matchesSeal
     return reading
@@ -58,7 +58,7 @@ package final class PayloadReader: Sendable {
   ///
   /// - Parameters:
   ///   - keys: The unlocked keybag, or `nil` to read only the stored bytes.
-  ///   - whileReading: Called for each portion. Its errors end the read.
+  ///   - whileReading: Called for each chunk. Its errors end the read.
   package func measure(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     whileReading: () throws(KeyhaulError) -> Void

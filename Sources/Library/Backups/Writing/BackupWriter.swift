@@ -67,7 +67,7 @@ struct BackupAssembly {
       throw KeyhaulError(.unwritable, "the date cannot be stored as a file date")
     }
     let keychain = try store(
-      minimumByteCount: contents.keychain.minimumByteCount, keys: keys, random: random, contents.keychain.forEachPortion
+      minimumByteCount: contents.keychain.minimumByteCount, keys: keys, random: random, contents.keychain.forEachChunk
     )
     let list = try manifestDatabase(for: keychain, time: time)
     let database = try store(minimumByteCount: list.count, keys: keys, random: random) {
@@ -122,17 +122,17 @@ struct BackupAssembly {
   ///
   /// - Parameters:
   ///   - minimumByteCount: The minimum size of the plaintext.
-  ///   - forEachPortion: Passes the bytes in order.
+  ///   - forEachChunk: Passes the bytes in order.
   private func store(
     minimumByteCount: Int, keys: ClassKeys, random: some RandomSource,
-    _ forEachPortion: ((UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> Void
+    _ forEachChunk: ((UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> StoredContent {
     var builder = try SpooledDataBuilder(.temporaryFile, system: system, expecting: Int64(minimumByteCount))
     var plainByteCount = 0
     guard contents.isEncrypted else {
-      try forEachPortion { (portion) throws(KeyhaulError) in
-        plainByteCount += portion.count
-        try builder.append(portion)
+      try forEachChunk { (chunk) throws(KeyhaulError) in
+        plainByteCount += chunk.count
+        try builder.append(chunk)
       }
       return StoredContent(stored: try builder.finish(), plainByteCount: plainByteCount, key: nil)
     }
@@ -140,10 +140,10 @@ struct BackupAssembly {
     let encryptor = try translatingErrors(in: "a file") { () throws(DataProtectionError) in
       try FileEncryptor(key: key.secret)
     }
-    try forEachPortion { (portion) throws(KeyhaulError) in
-      plainByteCount += portion.count
+    try forEachChunk { (chunk) throws(KeyhaulError) in
+      plainByteCount += chunk.count
       let bytes = try translatingErrors(in: "a file") { () throws(DataProtectionError) in
-        try encryptor.update(portion)
+        try encryptor.update(chunk)
       }
       try bytes.withRawBytes { (bytes) throws(KeyhaulError) in try builder.append(bytes) }
     }

@@ -34,7 +34,7 @@ package struct SealedKeychain: Sendable {
     if case .file(let bytes) = form { return bytes }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(minimumByteCount)
-    try forEachPortion { bytes.append(contentsOf: $0) }
+    try forEachChunk { bytes.append(contentsOf: $0) }
     return bytes
   }
 
@@ -49,7 +49,7 @@ package struct SealedKeychain: Sendable {
   /// Passes the file's bytes to a closure in order.
   ///
   /// - Throws: `.unreadable` if the temporary file cannot be read.
-  func forEachPortion(
+  func forEachChunk(
     _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     switch form {

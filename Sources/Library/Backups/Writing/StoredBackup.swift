@@ -18,8 +18,8 @@ package struct StoredFile: Sendable {
 
   fileprivate func send(to sink: any StoredFileSink, modificationTime: Int64) throws(KeyhaulError) {
     try sink.begin(EntryName(path), byteCount: Int64(stored.byteCount), modificationTime: modificationTime)
-    try stored.forEachPortion { (portion) throws(KeyhaulError) in
-      try sink.write(portion)
+    try stored.forEachChunk { (chunk) throws(KeyhaulError) in
+      try sink.write(chunk)
     }
     try sink.end()
   }

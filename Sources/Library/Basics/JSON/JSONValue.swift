@@ -145,7 +145,7 @@ extension JSONValue {
 
   /// Calls a closure with the document's bytes, some kilobytes at a time, so that no more of them are in memory at
   /// once.
-  package func forEachPortion<Failure: Error>(
+  package func forEachChunk<Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     var buffer = SensitiveBuffer()

@@ -46,7 +46,7 @@ package enum FileCipher {
     let decryptor = try FileDecryptor(key: key)
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count)
-    // Decrypted in portions, to avoid a third copy of a large keychain.
+    // Decrypted in chunks, to avoid a third copy of a large keychain.
     try bytes.withRawBytes { (stored) throws(DataProtectionError) in
       for start in stride(from: 0, to: stored.count, by: chunkByteCount) {
         let chunk = stored[start..<min(start + chunkByteCount, stored.count)]
@@ -66,7 +66,7 @@ package enum FileCipher {
   }
 }
 
-/// Encrypts a file in portions of any size. Not to be used from two threads at once.
+/// Encrypts a file in chunks of any size. Not to be used from two threads at once.
 package final class FileEncryptor {
   private let blocks: BlockStream
 
@@ -92,7 +92,7 @@ package final class FileEncryptor {
   }
 }
 
-/// Decrypts a file in portions of any size. Not to be used from two threads at once.
+/// Decrypts a file in chunks of any size. Not to be used from two threads at once.
 package final class FileDecryptor {
   private let blocks: BlockStream
 

@@ -1,6 +1,6 @@
 import Basics
 
-/// Computes the SHA-1 or SHA-256 of messages that arrive in portions.
+/// Computes the SHA-1 or SHA-256 of messages that arrive in chunks.
 ///
 /// Not to be used from two threads at once.
 package final class DigestStream {

@@ -1,6 +1,6 @@
 import Basics
 
-/// Writes a keychain file in portions, so that neither its entries nor the file itself have to be in memory.
+/// Writes a keychain file in chunks, so that neither its entries nor the file itself have to be in memory.
 package struct KeychainFileWriter {
   private typealias Key = KeychainBackupFile.Key
   private static let chunkByteCount = 1 << 18

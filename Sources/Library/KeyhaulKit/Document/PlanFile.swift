@@ -26,16 +26,16 @@ package struct PlanFile: Sendable {
   /// - Throws: An error of the cryptographic library.
   package static func bytes(of document: PlanDocument) throws(KeyhaulError) -> [UInt8] {
     var bytes: [UInt8] = []
-    try forEachPortion(of: document, translating: \.self) { (portion) throws(KeyhaulError) in
-      bytes.append(contentsOf: portion)
+    try forEachChunk(of: document, translating: \.self) { (chunk) throws(KeyhaulError) in
+      bytes.append(contentsOf: chunk)
     }
     return bytes
   }
 
-  /// Calls a closure with the bytes of a saved plan, in portions of a few kilobytes to limit the memory.
+  /// Calls a closure with the bytes of a saved plan, in chunks of a few kilobytes to limit the memory.
   ///
   /// - Parameter translating: Returns the error to throw for an error of the cryptographic library.
-  package static func forEachPortion<Failure: Error>(
+  package static func forEachChunk<Failure: Error>(
     of document: PlanDocument, translating: (KeyhaulError) -> Failure,
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -43,12 +43,12 @@ package struct PlanFile: Sendable {
       try converting({ translating(KeyhaulError($0)) }, body)
     }
     let digest = try hashing { () throws(DataProtectionError) in try DigestStream(.sha256) }
-    // Each portion waits for the next, because the checksum is inserted before the closing bracket of the last one.
+    // Each chunk waits for the next, because the checksum is inserted before the closing bracket of the last one.
     var pending: [UInt8] = []
-    try document.json.forEachPortion { (portion) throws(Failure) in
+    try document.json.forEachChunk { (chunk) throws(Failure) in
       try hashing { () throws(DataProtectionError) in try digest.update(pending) }
       try pending.withRawBytes(body)
-      pending = Array(portion)
+      pending = Array(chunk)
     }
     pending.removeLast(closing.utf8.count)
     pending += opening

@@ -49,10 +49,10 @@ extension PlanCommand {
   func saveAndPrint(
     _ report: PlanReport, in session: Session, printing: () throws(CommandError) -> Void
   ) throws(CommandError) {
-    try saveAndPrint("the plan was saved", in: session, printing: printing, saving: report.forEachPortion)
+    try saveAndPrint("the plan was saved", in: session, printing: printing, saving: report.forEachChunk)
   }
 
-  /// Saves bytes, which `saving` passes in portions, and prints the result: either both or neither.
+  /// Saves bytes, which `saving` passes in chunks, and prints the result: either both or neither.
   ///
   /// - Parameter clause: The change as a clause without the file: "the plan was saved".
   func saveAndPrint(

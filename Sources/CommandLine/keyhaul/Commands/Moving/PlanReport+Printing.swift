@@ -13,14 +13,14 @@ extension PlanReport {
     for line in text.lines(style: style) { try session.print(line) }
   }
 
-  /// Passes the document with its checksum to a closure, in portions. Equal plans have equal bytes.
-  func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) {
-    try PlanFile.forEachPortion(
+  /// Passes the document with its checksum to a closure, in chunks. Equal plans have equal bytes.
+  func forEachChunk(_ body: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) {
+    try PlanFile.forEachChunk(
       of: document, translating: { CommandError($0, doing: "the plan cannot be written") }, body)
   }
 
   /// Writes the document as the result.
   func printDocument(in session: Session) throws(CommandError) {
-    try forEachPortion(session.writePortion)
+    try forEachChunk(session.writeChunk)
   }
 }

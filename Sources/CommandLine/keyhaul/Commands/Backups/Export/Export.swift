@@ -217,7 +217,7 @@ struct Export: RunnableCommand, DecryptingCommand {
   /// The change that is final once the file is written.
   var committedChange: CommittedChange { CommittedChange("\(output) was written") }
 
-  /// Writes the output. `body` passes each portion to `write`.
+  /// Writes the output. `body` passes each chunk to `write`.
   private func writeOutput(
     in session: Session,
     _ body: (_ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void

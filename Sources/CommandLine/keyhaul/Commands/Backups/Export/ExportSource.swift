@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// The items to export. Items of a backup are decrypted one portion at a time.
+/// The items to export. Items of a backup are decrypted one chunk at a time.
 struct ExportSource {
   let origin: ExportOrigin
   private let items: Items
@@ -72,7 +72,7 @@ struct ExportSource {
       }
       return failure
     }
-    try reader.forEachPortion(translating: readError) {
+    try reader.forEachChunk(translating: readError) {
       (items) throws(CommandError) in
       details.record(items)
       for item in items {

@@ -175,7 +175,7 @@ struct FolderExport {
     try OutputFile.write(to: path) { (write) throws(CommandError) in
       var failure: CommandError?
       do throws(KeyhaulError) {
-        try ExtractedFilesTable.forEachPortion(ofManifest: files.manifestPath) { (bytes) throws(KeyhaulError) in
+        try ExtractedFilesTable.forEachChunk(ofManifest: files.manifestPath) { (bytes) throws(KeyhaulError) in
           do throws(CommandError) {
             try bytes.withRawBytes(write)
           } catch {

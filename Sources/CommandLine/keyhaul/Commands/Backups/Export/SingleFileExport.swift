@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// `keyhaul export --domain D --path P`: writes one file of a backup, decrypted portion by portion.
+/// `keyhaul export --domain D --path P`: writes one file of a backup, decrypted chunk by chunk.
 struct SingleFileExport {
   private let command: Export
   private let domain: String
@@ -114,7 +114,7 @@ struct SingleFileExport {
     return reading
   }
 
-  /// Decrypts a file, and passes it to a closure in portions.
+  /// Decrypts a file, and passes it to a closure in chunks.
   private func decrypt(
     _ file: ListedFile, of loaded: LoadedBackup, _ keys: ClassKeys,
     _ write: (UnsafeRawBufferPointer) throws(CommandError) -> Void
