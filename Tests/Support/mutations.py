@@ -373,19 +373,19 @@ add(
 # Reports
 add(
     SECRET,
-    "Library/Reports/Documents/Items/ItemCSV.swift",
+    "Library/Reports/Documents/Items/FoundItemsCSV.swift",
     "guard let item = row.item, «!(omitsProtectedSecrets && item.requiresAuthentication)», let secret",
     "true",
     "item find --format csv --reveal: protected secrets are printed",
-    "ItemCSVTests|ProtectedSecretTests",
+    "FoundItemsCSVTests|ProtectedSecretTests",
 )
 add(
     FORMAT,
-    "Library/Reports/Documents/Items/ItemCSV.swift",
+    "Library/Reports/Documents/Items/FoundItemsCSV.swift",
     "case .integer(let number): «String(number)»",
     "\"\"",
     "item find --format csv: the column of the port is empty",
-    "ItemCSVTests",
+    "FoundItemsCSVTests",
 )
 add(
     SWAPPED,

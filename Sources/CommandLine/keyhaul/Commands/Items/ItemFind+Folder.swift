@@ -150,7 +150,7 @@ extension ItemFind {
 
   /// Returns the rows of a backup as CSV.
   private func csv(of rows: [KeychainEntry], in queued: QueuedBackup, hasHeader: Bool, _ session: Session) -> String {
-    let csv = ItemCSV.table(of: rows, revealsSecrets: false, backup: queued.path, hasHeader: hasHeader)
+    let csv = FoundItemsCSV.table(of: rows, revealsSecrets: false, backup: queued.path, hasHeader: hasHeader)
     let isOnTerminal = showsTable(in: session)
     return csv.withBytes { csv in
       guard isOnTerminal else { return String(decoding: csv, as: UTF8.self) }

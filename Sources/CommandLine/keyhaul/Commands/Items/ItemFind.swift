@@ -156,7 +156,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     if session.isJSON {
       try session.writeDocument(result.document, of: result.rows, to: output)
     } else if common.isCSV {
-      let csv = ItemCSV.table(
+      let csv = FoundItemsCSV.table(
         of: result.rows, revealsSecrets: reveal, omitsProtectedSecrets: omitsProtectedSecrets)
       try writeCSV(csv, in: session)
     } else if !result.rows.isEmpty {

@@ -1,7 +1,7 @@
 package import KeyhaulKit
 
 /// The table of `item find --format csv`, for spreadsheets and other programs. Like JSON, it does not shorten names.
-package enum ItemCSV {
+package enum FoundItemsCSV {
   private static let columns = [
     "kind", "service", "server", "account", "label", "access_group", "protection", "protocol", "port", "path",
     "synchronizable", "created", "changed", "readable",

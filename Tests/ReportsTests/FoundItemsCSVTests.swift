@@ -8,7 +8,7 @@ import Testing
 @testable import Reports
 
 @Suite("CSV of found items")
-struct ItemCSVTests {
+struct FoundItemsCSVTests {
   private func item(_ secret: [UInt8], isProtected: Bool = false) -> KeychainItem {
     var item = KeychainItem(
       kind: .internetPassword,
@@ -26,7 +26,7 @@ struct ItemCSVTests {
 
   private func lines(_ items: [KeychainItem], reveals: Bool, omits: Bool = true) -> [String] {
     let entries = items.enumerated().map { KeychainEntry(index: $0, item: $1) }
-    let table = ItemCSV.table(of: entries, revealsSecrets: reveals, omitsProtectedSecrets: omits)
+    let table = FoundItemsCSV.table(of: entries, revealsSecrets: reveals, omitsProtectedSecrets: omits)
     return table.withBytes { String(decoding: $0, as: UTF8.self) }.components(separatedBy: "\r\n")
   }
 
