@@ -1,7 +1,7 @@
 import CSQLite
 
 /// A row of an untrusted database. A column may hold a value of any type.
-package struct UntrustedRow: ~Copyable {
+@usableFromInline package struct UntrustedRow: ~Copyable {
   let statement: OpaquePointer
 
   /// Returns the text in a column; `nil` if the column has no text, or if it is not UTF-8.

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// It uses `NSLock` instead of the standard library's `Mutex`: the thread sanitizer does not see the mutex synchronize
 /// threads, and reports data races that do not exist.
-package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
+@usableFromInline package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   @usableFromInline nonisolated(unsafe) let value: UnsafeMutablePointer<Value>
   @usableFromInline let lock = SystemLock()
 

@@ -1,5 +1,5 @@
 /// Encodes and decodes base64 (RFC 4648, section 4). Secrets are encoded only into memory that is wiped.
-package enum Base64Digits {
+@usableFromInline package enum Base64Digits {
   /// Returns the digits of bytes that are not secret.
   package static func text(of bytes: [UInt8]) -> String {
     String(unsafeUninitializedCapacity: digitCount(of: bytes.count)) { digits in

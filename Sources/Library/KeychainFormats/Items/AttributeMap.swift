@@ -1,11 +1,11 @@
-package import Basics
+public import Basics
 
 /// Values by attribute code: the content of an item, a query or a change.
 ///
 /// An item has about ten attributes. At that size, two parallel arrays take a third of a dictionary's memory, and a
 /// linear search is faster than hashing. Larger maps have an index. The values of an item that was read are stored as
 /// packed bytes until one of them changes.
-package struct AttributeMap<Value: AttributeMapValue> {
+@usableFromInline package struct AttributeMap<Value: AttributeMapValue> {
   @usableFromInline
   enum Contents {
     case values([Value])
@@ -156,7 +156,7 @@ extension AttributeMap: RandomAccessCollection {
 
 extension AttributeMap: ExpressibleByDictionaryLiteral {
   /// Creates a map from a literal; if a code occurs twice, the last value counts.
-  package init(dictionaryLiteral elements: (AttributeCode, Value)...) {
+  @usableFromInline package init(dictionaryLiteral elements: (AttributeCode, Value)...) {
     for (code, value) in elements { self[code] = value }
   }
 }
@@ -166,7 +166,7 @@ extension AttributeMap.Contents: Sendable where Value: Sendable {}
 
 extension AttributeMap: Equatable where Value: Equatable {
   /// Returns whether both have the same codes with the same values, in any order.
-  package static func == (left: Self, right: Self) -> Bool {
+  @usableFromInline package static func == (left: Self, right: Self) -> Bool {
     left.count == right.count && left.allSatisfy { right[$0.key] == $0.value }
   }
 }
@@ -191,13 +191,13 @@ extension AttributeMap {
 }
 
 /// A type that an `AttributeMap` can contain.
-package protocol AttributeMapValue {
+@usableFromInline package protocol AttributeMapValue {
   /// A representation of several values that takes less memory than an array.
   associatedtype Packed: PackedAttributeValues = UnpackedStorage<Self> where Packed.Value == Self
 }
 
 /// A compact representation of several values. Each value is created when it is accessed.
-package protocol PackedAttributeValues: Sendable, Equatable {
+@usableFromInline package protocol PackedAttributeValues: Sendable, Equatable {
   /// The type of the values.
   associatedtype Value
 
@@ -211,36 +211,38 @@ package protocol PackedAttributeValues: Sendable, Equatable {
 }
 
 /// The packed representation of types that are never packed. It has no instances.
-package enum UnpackedStorage<Value>: PackedAttributeValues {
+@usableFromInline package enum UnpackedStorage<Value>: PackedAttributeValues {
   /// Always returns `nil`.
-  package init?(_ values: [Value]) { nil }
+  @usableFromInline package init?(_ values: [Value]) { nil }
 
-  package subscript(index: Int) -> Value { switch self {} }
+  @usableFromInline package subscript(index: Int) -> Value { switch self {} }
 }
 
 extension SensitiveBytes: AttributeMapValue {
   /// A single secret is stored without an array.
-  package typealias Packed = SingleSecretStorage
+  @usableFromInline package typealias Packed = SingleSecretStorage
 }
 
 /// Storage for a single secret, as most items have: an array for it would take as much memory as the secret.
-package struct SingleSecretStorage: PackedAttributeValues {
+@usableFromInline package struct SingleSecretStorage: PackedAttributeValues {
   private let secret: SensitiveBytes
 
   /// Stores a single secret; `nil` if there is not exactly one.
-  package init?(_ values: [SensitiveBytes]) {
+  @usableFromInline package init?(_ values: [SensitiveBytes]) {
     guard values.count == 1 else { return nil }
     secret = values[0]
   }
 
-  package subscript(index: Int) -> SensitiveBytes { secret }
+  @usableFromInline package subscript(index: Int) -> SensitiveBytes { secret }
 
-  package static func == (left: Self, right: Self) -> Bool { left.secret.constantTimeEquals(right.secret) }
+  @usableFromInline package static func == (left: Self, right: Self) -> Bool {
+    left.secret.constantTimeEquals(right.secret)
+  }
 }
 
 extension Array: AttributeMapValue where Element == UInt8 {}
 
 extension PropertyValue: AttributeMapValue {
   /// The values of an item that was read are stored as bytes.
-  package typealias Packed = PackedPropertyValues
+  @usableFromInline package typealias Packed = PackedPropertyValues
 }

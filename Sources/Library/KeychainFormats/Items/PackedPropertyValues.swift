@@ -9,7 +9,7 @@ import Basics
 /// ```
 ///
 /// Equal bytes represent equal values, including the texts of dates.
-package struct PackedPropertyValues: PackedAttributeValues {
+@usableFromInline package struct PackedPropertyValues: PackedAttributeValues {
   private let bytes: [UInt8]
 
   private enum Tag: UInt8 {
@@ -36,7 +36,7 @@ package struct PackedPropertyValues: PackedAttributeValues {
 
   /// Packs the values of almost every item; `nil` if they are too large, or if one is a container or a number that only
   /// property lists have.
-  package init?(_ values: [PropertyValue]) {
+  @usableFromInline package init?(_ values: [PropertyValue]) {
     self.init(
       count: values.count, layout: { Self.layout(of: values[$0]) }, write: { Self.write(values[$0], as: $1, to: $2) })
   }
@@ -103,7 +103,7 @@ package struct PackedPropertyValues: PackedAttributeValues {
     }
   }
 
-  package subscript(index: Int) -> PropertyValue { withBytes(at: index, Self.value) }
+  @usableFromInline package subscript(index: Int) -> PropertyValue { withBytes(at: index, Self.value) }
 
   /// Returns an upper bound for a value's DER contents in bytes. A value with a bound decodes to itself.
   ///
