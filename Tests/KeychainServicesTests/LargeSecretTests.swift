@@ -46,7 +46,8 @@ struct LargeSecretTests {
     var newItem = item
     newItem[kSecValueData] = Data("small".utf8)
     #expect(SecItemAdd(newItem as CFDictionary, nil) == errSecSuccess)
-    let tooLarge = [kSecValueData: Data(repeating: 1, count: 72 << 20)] as CFDictionary
+    // `NSMutableData`, because the bridge from `Data` would copy the bytes one by one.
+    let tooLarge = [kSecValueData: NSMutableData(length: 72 << 20) as Any] as CFDictionary
     #expect(SecItemUpdate(item as CFDictionary, tooLarge) == errSecParam)
     let stored = readSecret()
     #expect(stored.status == errSecSuccess && stored.bytes == Array("small".utf8))

@@ -150,11 +150,11 @@ struct CertificateTests {
     }
   }
 
-  @Test("Flipping any bit of a certificate does not crash the reader")
+  @Test("Flipping any bit of a certificate (600 each in a quick run) does not crash the reader")
   func flippedBits() throws {
     var refusedCount = 0
     for vector in try CertificateVector.all {
-      for bit in 0..<(vector.der.count * 8) {
+      for bit in Cases.chosen(0..<(vector.der.count * 8), quick: 600) {
         do { _ = try CertificateAttributes(der: vector.der.flipping(bit: bit)) } catch { refusedCount += 1 }
       }
     }

@@ -12,7 +12,7 @@ struct FourDigitStory {
   private func phone(_ passcode: String, eraseAfterFailures: Int? = nil, rounds: UInt32 = 1) throws -> KeychainClient {
     try .onNewDevice(
       passcode: passcode, options: DeviceOptions(eraseAfterFailures: eraseAfterFailures),
-      environment: DeviceEnvironment(passcodeRounds: rounds))
+      environment: DeviceEnvironment(clock: .skippingWaits(), passcodeRounds: rounds))
   }
 
   @Test("Trying all 10,000 passcodes (1,000 in a quick run) finds the passcode, and the report estimates longer ones")
