@@ -76,7 +76,8 @@ public func SecKeyCreateEncryptedData(
 ///   - algorithm: The algorithm.
 ///   - ciphertext: The encrypted data, in the format of `SecKeyCreateEncryptedData`.
 ///   - error: Receives `errSecParam` if the key is not valid for the algorithm or the data was not encrypted for it.
-///     PKCS#1 v1.5 does not report the latter: it results in other data, as in Apple's current `SecKeyAdaptors.m`.
+///     With PKCS#1 v1.5, data that was not encrypted for the key is not an error: the call returns unrelated data, as in
+///     Apple's current `SecKeyAdaptors.m`.
 /// - Returns: The decrypted data, or `nil` if there is an error.
 public func SecKeyCreateDecryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
@@ -125,7 +126,7 @@ public func SecKeyCopyKeyExchangeResult(
 
 /// Returns whether a key supports an operation with an algorithm.
 ///
-/// - Returns: Whether it does. `false` for algorithms that are not among Apple's constants, and for those with MD5.
+/// - Returns: `true` if it does. `false` also for algorithms with MD5 and for names that are not Apple's constants.
 public func SecKeyIsAlgorithmSupported(
   _ key: SecKey, _ operation: SecKeyOperationType, _ algorithm: SecKeyAlgorithm
 ) -> Bool {

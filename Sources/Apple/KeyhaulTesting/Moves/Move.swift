@@ -46,7 +46,7 @@ public struct Move: Sendable {
   let backedUpCount: Int
 
   /// Returns the move in words, such as "to a new phone from an encrypted backup".
-  static func description(of destination: Destination, _ backup: Backup) -> String {
+  static func description(to destination: Destination, from backup: Backup) -> String {
     switch destination {
     case .emptyPhone(let target): "\(target.rawValue) \(backup.rawValue)"
     case .phone: "to the other phone \(backup.rawValue)"
@@ -82,7 +82,7 @@ extension Move: CustomStringConvertible {
     ]
     let countText = counts.filter { $0.count > 0 }.map { "\($0.count) \($0.outcome)" }.joined(separator: ", ")
     let total = "\(items.count) item\(items.count == 1 ? "" : "s")"
-    let heading = "\(total) in a move \(Self.description(of: destination, backup)): \(countText)"
+    let heading = "\(total) in a move \(Self.description(to: destination, from: backup)): \(countText)"
     let lines = items.map { item in
       let reason = item.fate.reason.map { " (\($0.rawValue))" } ?? ""
       return "  \(item.title) \(item.fate.verb)\(reason)"
@@ -92,7 +92,7 @@ extension Move: CustomStringConvertible {
 }
 
 extension Move {
-  /// The largest number of items in a description.
+  /// The largest number of items in the description of an outcome.
   private static let maximumListCount = 8
 
   static let nothingStored =
@@ -102,9 +102,11 @@ extension Move {
 
   /// The outcome for the item with a name: `move["session token"] == .migrates`.
   ///
-  /// The name must equal the item's label, account, service or server, or `service/account` or `server/account`. If
-  /// several items match, the result is their common outcome with the same reason, or equal to nothing if they differ.
-  /// Its description covers each matching item or, if there is none, the existing names.
+  /// The name must equal the item's label, account, service or server, or `service/account` or `server/account`.
+  ///
+  /// If several items match, the result is the outcome that they share. If their outcomes or reasons differ, the result
+  /// equals no outcome. The description of the result lists the matching items or, if no item matches, the existing
+  /// names.
   public subscript(name: String) -> Fate {
     fate(of: items(named: name), request: "\"\(UntrustedText.escaped(name))\"", name: name)
   }
@@ -136,7 +138,8 @@ extension Move {
       let hint = itemsInOtherGroups.isEmpty ? similarNames(to: name) : Self.groups(of: itemsInOtherGroups)
       return fateOfMissingItem(request: request, hint: hint)
     }
-    return matching.count == 1 ? first.fate : Self.commonFate(of: matching, first.fate.kind, request: request)
+    if matching.count == 1 { return first.fate }
+    return Self.commonFate(of: matching, firstKind: first.fate.kind, request: request)
   }
 
   private func fateOfMissingItem(request: String, hint: String) -> Fate {
@@ -147,7 +150,7 @@ extension Move {
   }
 
   /// Returns the outcome that several items share, or `.unclear` if one of them differs from the first.
-  private static func commonFate(of items: [MovedItem], _ firstKind: Fate.Kind, request: String) -> Fate {
+  private static func commonFate(of items: [MovedItem], firstKind: Fate.Kind, request: String) -> Fate {
     let isShared = items.allSatisfy { $0.fate.kind == firstKind }
     let remark = isShared ? "" : " and have different outcomes; use \"service/account\" or inGroup: to name one of them"
     let lines = items.map { item in
@@ -247,13 +250,13 @@ extension Move {
     }
   }
 
-  /// Compares the restore with the prediction.
-  private func check(_ plan: MigrationPlan) throws(PhoneError) {
-    let actual = plan.decisions.map { MovedItem($0, isInBackup: true, moveDescription: "").fate.kind }
+  /// Compares the outcomes in the plan that was restored with the predicted outcomes.
+  private func check(_ restoredPlan: MigrationPlan) throws(PhoneError) {
+    let actual = restoredPlan.decisions.map { MovedItem($0, isInBackup: true, moveDescription: "").fate.kind }
     guard actual == items.prefix(backedUpCount).map(\.fate.kind) else {
       throw PhoneError(
         .otherOutcome, .failed, "the restore did not do what the move predicted",
-        "of \(backedUpCount) items in the backup, \(plan.summary.migrates) moved",
+        "of \(backedUpCount) items in the backup, \(restoredPlan.summary.migrates) moved",
         advice: "report it: this is a bug in Keyhaul")
     }
   }
