@@ -56,7 +56,8 @@ package struct TransferAssessments: Sendable, Hashable {
     reason == .malformed ? .notKnown(.reason(.malformed)) : nil
   }
 
-  /// Assesses a direct transfer. The published rule covers only the class of items that do not synchronize.
+  /// Assesses a direct transfer. The published rule depends on the protection class, and covers only items that do not
+  /// synchronize.
   private static func assessDirectTransfer(
     _ reason: Reason?, _ protection: ProtectionClass?, _ isSynchronizable: Bool?
   ) -> TransferAssessment {
@@ -65,7 +66,7 @@ package struct TransferAssessments: Sendable, Hashable {
     return isSynchronizable ? .notKnown(.noSource) : .yes(.movableClass)
   }
 
-  /// Assesses iCloud Keychain. The group of a shared copy distributes it by a method of its own.
+  /// Assesses iCloud Keychain. A sharing group distributes its copies by a different method.
   private static func assessICloudKeychain(_ reason: Reason?, _ isSynchronizable: Bool?) -> TransferAssessment {
     if reason == .sharedGroup { return .notKnown(.noSource) }
     guard let isSynchronizable else { return .notKnown(.sealed) }

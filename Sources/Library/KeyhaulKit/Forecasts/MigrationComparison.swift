@@ -56,7 +56,7 @@ public struct MigrationComparison: Sendable {
     /// item does not arrive.
     package func warning(in scenario: RestoreScenario) -> ArrivalWarning? {
       guard self[scenario] == .arrives, containsSecureEnclaveKey == true else { return nil }
-      return ArrivalWarning(ofEnclaveKeyOnSameDevice: scenario.onSameDevice)
+      return ArrivalWarning(forSecureEnclaveKeyOnSameDevice: scenario.onSameDevice)
     }
 
     /// Whether the item arrives on another device, with or without a password.

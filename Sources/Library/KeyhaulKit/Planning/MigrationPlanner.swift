@@ -139,7 +139,7 @@ package enum MigrationPlanner {
       index: backupItem.index, identity: summary.identity, protection: backupItem.protection, outcome: verdict.outcome,
       detail: verdict.detail, overwrites: verdict.overwrites,
       warning: arrives && summary.containsSecureEnclaveKey == true
-        ? ArrivalWarning(ofEnclaveKeyOnSameDevice: onSameDevice) : nil,
+        ? ArrivalWarning(forSecureEnclaveKeyOnSameDevice: onSameDevice) : nil,
       isSynchronizable: summary.isSynchronizable, containsSecureEnclaveKey: summary.containsSecureEnclaveKey)
   }
 
