@@ -11,10 +11,10 @@ extension FileSystem {
   ///
   /// - Throws: `.fileExists` if the name exists. On a file system without such a rename, the name is checked first, and
   ///   a name that appears between the two calls is replaced.
-  package func renameToNew(_ old: String, _ new: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
+  package func rename(_ old: String, toNew new: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
     do throws(Errno) {
-      try perform(.rename, omitted: ()) { _ in try SystemCalls.renameToNew(old, new, in: raw) }
+      try perform(.rename, omitted: ()) { _ in try SystemCalls.rename(old, toNew: new, in: raw) }
     } catch {
       guard error == .noFunction || error == .invalidArgument || error == .notSupported else { throw error }
       if try status(of: new.systemName, in: parent) != nil { throw Errno.fileExists }

@@ -49,6 +49,7 @@ enum ReadOnlyFileSystem {
     var system = standard.pointee
     system.iVersion = 1
     system.szOsFile = Int32(MemoryLayout<OpenFile>.size)
+    // The paths are decimal numbers.
     system.mxPathname = 64
     system.pNext = nil
     system.zName = UnsafePointer(lastingCopy(of: name))

@@ -10,7 +10,7 @@ package enum SecureThread {
   package typealias Starter =
     @Sendable (_ work: @escaping @Sendable () -> Void, _ ended: @escaping @Sendable () -> Void) -> Bool
 
-  /// The stack size of the first thread on Linux and on Apple's systems.
+  /// The stack size: 8 MiB, as for a process's first thread on Linux and on Apple's systems.
   private static let stackByteCount = 8 << 20
 
   /// Starts a thread.
