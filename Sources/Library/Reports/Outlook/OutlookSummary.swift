@@ -119,7 +119,7 @@ extension OutlookSummary {
     var entries: [Checklist.Entry] = []
     if let sentence = codes.checklistEntry(isRedacted: isRedacted, isRestorable: backupCondition.isUsable) {
       entries.append(
-        .init(text: sentence, commands: isStream ? [] : [SuggestedCommands.codes(of: placeholders.source)]))
+        .init(text: sentence, commands: isStream ? [] : [SuggestedCommands.qrCodes(of: placeholders.source)]))
     }
     guard !isRedacted else { return entries }
     guard !showsAll else {

@@ -117,7 +117,7 @@ package struct PlanReport {
       return nil
     }
     return Checklist.Entry(
-      text: sentence, commands: sourceArgument == nil ? [] : [SuggestedCommands.codes(of: placeholders.source)])
+      text: sentence, commands: sourceArgument == nil ? [] : [SuggestedCommands.qrCodes(of: placeholders.source)])
   }
 
   /// Returns the verdict, for the start of a report, and an empty line.
