@@ -145,10 +145,10 @@ struct SystemBoundTests {
 
   @Test("An item whose access group is missing or not text is not system-bound")
   func groupless() {
-    let bound = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
-    #expect(!SystemBoundItems.contains(bound.without(.accessGroup)))
-    #expect(!SystemBoundItems.contains(bound.with([.accessGroup: .data(Array("com.apple.security.sos".utf8))])))
-    #expect(!SystemBoundItems.contains(bound.without(.accessGroup).with([.sharingGroup: .string("g")])))
+    let boundItem = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
+    #expect(!SystemBoundItems.contains(boundItem.without(.accessGroup)))
+    #expect(!SystemBoundItems.contains(boundItem.with([.accessGroup: .data(Array("com.apple.security.sos".utf8))])))
+    #expect(!SystemBoundItems.contains(boundItem.without(.accessGroup).with([.sharingGroup: .string("g")])))
   }
 
   @Test("A shared copy is system-bound")
@@ -186,7 +186,7 @@ struct SystemBoundTests {
     }
   }
 
-  @Test("Items that are only similar to the additional ones are not system-bound on a Shared iPad")
+  @Test("Items that resemble the additional system-bound items are not system-bound on a Shared iPad")
   func similarOnSharedIPad() {
     for item in [
       generic("apple", "com.apple.facetime"), generic("apple", "com.apple.gs"), generic("ichat", "IDS"),
@@ -233,6 +233,7 @@ struct RestoreExclusionTests {
         services.map { KeychainItem.genericPassword("a", service: $0, group: group) }
       }
     let restored = items.filter { RestoreExclusions.exclusionReason(for: $0, in: .strictest) == nil }
+    // The number of items that the loop below checks.
     #expect(restored.count == 11)
     for item in restored {
       for (targetSyncs, isSharedIPad) in [(false, false), (false, true), (true, false), (true, true)] {
