@@ -90,7 +90,7 @@ enum ResolvedKeyAlgorithm: Hashable {
   /// - Parameters:
   ///   - key: The key. For a private key on a token, its public key.
   ///   - role: The role of the key. For a key on a token, `.privateKey`.
-  ///   - operation: The operation.
+  ///   - operation: The operation, which determines the role that the key must have.
   func isSupported(
     by key: KeyMaterial, role: KeyMaterial.Role, for operation: SecKeyOperationType
   ) -> Bool {

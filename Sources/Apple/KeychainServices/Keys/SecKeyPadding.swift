@@ -38,7 +38,7 @@ public struct SecPadding: OptionSet, Sendable {
 ///
 /// - Parameters:
 ///   - key: The private key.
-///   - padding: The padding.
+///   - padding: The padding. It may also determine the digest's algorithm.
 ///   - dataToSign: The digest.
 ///   - dataToSignLen: The number of bytes in the digest.
 ///   - sig: Receives the signature.
@@ -57,7 +57,7 @@ public func SecKeyRawSign(
 ///
 /// - Parameters:
 ///   - key: The public key.
-///   - padding: The padding.
+///   - padding: The padding of the signature.
 ///   - signedData: The digest.
 ///   - signedDataLen: The number of bytes in the digest.
 ///   - sig: The signature.

@@ -51,7 +51,7 @@ extension SecKey: Hashable {
 /// - Parameters:
 ///   - keyData: PKCS#1 for RSA; 04‖X‖Y for a public key on a curve; 04‖X‖Y‖K for a private key on a curve.
 ///   - attributes: The attributes, at least `kSecAttrKeyType` and `kSecAttrKeyClass`.
-///   - error: Receives `errSecParam` if the data is not such a key.
+///   - error: Receives `errSecParam` if the data is not a key with these attributes.
 /// - Returns: The key, or `nil` if there is an error.
 public func SecKeyCreateWithData(
   _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

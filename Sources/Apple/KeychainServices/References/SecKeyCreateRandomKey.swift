@@ -101,7 +101,7 @@ private struct KeyRequest {
     return key
   }
 
-  /// Returns the attributes of a key: those of both keys and those of this key, which take precedence.
+  /// Returns the attributes of a key. The attributes for this key take precedence over the attributes for both keys.
   ///
   /// - Parameter ownKey: The query key with this key's attributes, such as `kSecPrivateKeyAttrs`.
   private func attributes(_ ownKey: CFString) -> SecItemQuery {

@@ -125,9 +125,9 @@ extension Move {
   /// Returns the common outcome of items.
   ///
   /// - Parameters:
-  ///   - matching: The matching items.
+  ///   - matching: The items with the requested name and group.
   ///   - request: The requested name and group, for descriptions.
-  ///   - name: The requested name, to find similar ones.
+  ///   - name: The requested name, to find similar names.
   ///   - itemsInOtherGroups: If no item matches, the items with the name in other access groups.
   private func fate(
     of matching: [MovedItem], request: String, name: String? = nil,

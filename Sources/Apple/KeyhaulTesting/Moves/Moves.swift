@@ -39,8 +39,8 @@ public struct Fates: Sendable, Equatable {
     self.samePhoneUnencrypted = samePhoneUnencrypted
   }
 
-  /// Returns whether at least one of the four pairs of outcomes is unequal, as defined by `!=` of `Fate`. The outcomes
-  /// for a mistyped name are not unequal to any others, so a test with a mistyped name fails.
+  /// Returns whether at least one of the four pairs of outcomes is unequal, as defined by `!=` of `Fate`. Returns
+  /// `false` for a mistyped name, so a test that expects a difference fails.
   public static func != (left: Fates, right: Fates) -> Bool {
     left.newPhone != right.newPhone || left.newPhoneUnencrypted != right.newPhoneUnencrypted
       || left.samePhone != right.samePhone || left.samePhoneUnencrypted != right.samePhoneUnencrypted

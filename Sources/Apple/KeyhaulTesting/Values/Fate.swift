@@ -68,7 +68,7 @@ public struct Fate: Sendable, Equatable {
   public static func == (left: Fate, right: Fate) -> Bool { left.isComparable && left.kind == right.kind }
 
   /// Returns whether both are different outcomes of existing items. A name without an item is neither equal nor unequal
-  /// to an outcome, so that a mistyped name also fails a test that uses `!=`.
+  /// to the outcome of an item. A mistyped name therefore also fails a test that uses `!=`.
   public static func != (left: Fate, right: Fate) -> Bool {
     left.isComparable && right.isComparable && left.kind != right.kind
       && (left.kind == .absent) == (right.kind == .absent)

@@ -16,7 +16,7 @@ public struct MovedItem: Sendable {
   public let server: String?
   /// `kSecAttrAccessGroup`; `nil` if the item has none or cannot be decrypted.
   public let accessGroup: String?
-  /// The outcome.
+  /// The item's outcome in the move.
   public let fate: Fate
   /// The kind, the name and the protection class, such as `generic password "mail/anna" (when unlocked)`.
   let title: String
@@ -28,7 +28,7 @@ public struct MovedItem: Sendable {
   /// Creates an item from the decision of a plan.
   ///
   /// - Parameters:
-  ///   - decision: The decision.
+  ///   - decision: The plan's decision about the item.
   ///   - isInBackup: Whether the item is in the backup.
   ///   - moveDescription: The move in words, such as "to a new phone from an encrypted backup".
   init(_ decision: MigrationPlan.Decision, isInBackup: Bool, moveDescription: String) {

@@ -36,7 +36,7 @@ public struct PhoneError: ExplainedError {
   public let code: Code
   /// The category, the summary and the advice.
   public let meaning: ErrorMeaning
-  /// The details.
+  /// The specific reason, such as the names of the phone's apps.
   public let reason: String
 
   init(_ code: Code, _ category: ErrorCategory, _ summary: String, _ reason: String, advice: String) {

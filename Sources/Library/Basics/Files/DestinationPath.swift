@@ -21,7 +21,7 @@ package struct DestinationPath: Sendable {
     return ".\(stem).\(random).\(suffix)"
   }
 
-  /// The destination's name, shortened to 200 bytes if it is longer, so that the name of a sibling stays below the usual
+  /// The destination's name, shortened to 200 bytes if it is longer. The name of a sibling then stays below the usual
   /// limit of 255 bytes.
   private var stem: String {
     let maximumByteCount = 200

@@ -9,8 +9,8 @@ extension FileSystem {
 
   /// Renames a file or directory to a new name that must not exist yet.
   ///
-  /// - Throws: `.fileExists` if the name exists. On a file system without such a rename, the name is checked first, and
-  ///   a name that appears between the two calls is replaced.
+  /// - Throws: `.fileExists` if the name exists. If the file system cannot check this in one call, the name is checked
+  ///   first, and a name that appears after the check is replaced.
   package func rename(_ old: String, toNew new: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
     do throws(Errno) {

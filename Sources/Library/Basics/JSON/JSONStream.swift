@@ -33,7 +33,7 @@ package struct JSONStream: ~Copyable {
   /// Appends an element to the array.
   ///
   /// - Parameters:
-  ///   - element: The element.
+  ///   - element: The element to append.
   ///   - output: Called with a chunk of bytes to write, once enough are collected. They are valid only during the call.
   package mutating func append<Failure: Error>(
     _ element: JSONValue, to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
@@ -50,7 +50,7 @@ package struct JSONStream: ~Copyable {
   package consuming func end<Failure: Error>(
     _ fields: [(String, JSONValue)] = [], to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    // The bracket of an empty array stays on the line of its opening bracket; all others start a line.
+    // The bracket of an empty array stays on the line of its opening bracket; all other brackets start a line.
     var startsLine = !isArrayEmpty
     while let bracket = brackets.popLast() {
       if startsLine { JSONValue.startLine(indentedBy: 2 * brackets.count, in: &buffer) }

@@ -1,5 +1,5 @@
-/// A JSON value (RFC 8259). Objects keep the order of their members, so that equal reports have equal bytes, and
-/// integers stay exact.
+/// A JSON value (RFC 8259). Objects keep the order of their members, so equal reports have equal bytes. Integers stay
+/// exact.
 package enum JSONValue: Sendable {
   case null
   case boolean(Bool)

@@ -106,7 +106,7 @@ package final class SecretArena: Sendable {
   }
 }
 
-/// The size that is allocated for a secret: one of few sizes, so that later secrets can reuse released memory.
+/// The size that is allocated for a secret. There are only a few sizes, so later secrets can reuse released memory.
 ///
 /// Up to 256 bytes, the sizes are the multiples of 16. Above 256 bytes, each power of two is reached in four equal steps:
 /// 320, 384, 448, 512, then 640 and so on up to 16,384. A larger secret gets the next power of two, and pages of its own.

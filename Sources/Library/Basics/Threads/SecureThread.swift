@@ -16,7 +16,7 @@ package enum SecureThread {
   /// Starts a thread.
   ///
   /// - Parameters:
-  ///   - work: The work.
+  ///   - work: The work, whose stack is overwritten at its end.
   ///   - ended: Called on the same thread after the work's stack was overwritten.
   /// - Returns: Whether the thread was started. If `false`, the system refused it, and neither closure is ever called.
   package static func start(_ work: @escaping @Sendable () -> Void, ended: @escaping @Sendable () -> Void) -> Bool {

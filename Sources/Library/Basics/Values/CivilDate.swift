@@ -46,7 +46,7 @@ package struct CivilDate {
 }
 
 extension Int64 {
-  /// Returns the quotient rounded down, so that the remainder is never negative. The divisor must be positive.
+  /// Returns the quotient, rounded down, and a remainder that is never negative. The divisor must be positive.
   package func quotientAndRemainder(flooredBy divisor: Int64) -> (quotient: Int64, remainder: Int64) {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

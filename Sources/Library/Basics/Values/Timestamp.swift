@@ -79,10 +79,10 @@ package enum Timestamp {
     return digits.isEmpty || digits.count > maximumFractionDigits ? "" : "." + String(decoding: digits, as: UTF8.self)
   }
 
-  /// The maximum number of decimal places, so that a long text costs no time.
+  /// The maximum number of decimal places. It limits the work for a long text.
   private static let maximumFractionDigits = 30
 
-  /// Returns the seconds, parsed as one decimal, so that a formatted date is parsed to exactly the same number.
+  /// Parses the whole seconds and the fraction as one decimal. Only then does a formatted date give the same number again.
   private static func seconds(_ whole: Int, _ fraction: String) -> Double? {
     guard whole < 0 else { return Double("\(whole).\(fraction)0") }
     var digits = Array(fraction.utf8)

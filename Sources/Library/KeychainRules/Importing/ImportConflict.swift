@@ -243,7 +243,7 @@ package enum RowFault: Hashable, Sendable {
   /// The keybag's key for the row's class cannot be used at all (-25291).
   case keyUnavailable(KeyClass)
 
-  /// Whether the row itself is damaged, so that unlocking the device does not help.
+  /// Whether the row itself is damaged. Unlocking the device then does not help.
   package var isPermanent: Bool {
     switch self {
     case .undecodable: true

@@ -11,7 +11,7 @@ package struct RestoreExclusion: Sendable {
 
 /// The conditions of a restore, apart from the backup's items and the target's rows.
 package struct RestoreContext: Sendable, Hashable {
-  /// Whether the target takes part in synchronization, so that tombstones have an effect there.
+  /// Whether the target takes part in synchronization. If it does, tombstones have an effect there.
   package var targetSyncs: Bool
   /// Whether the target is a Shared iPad, which has more system-bound items.
   package var isSharedIPad: Bool

@@ -7,8 +7,8 @@ package import KeychainFormats
 ///
 /// Source: Apple `SecItemServer.c` (`_SecItemAdd`), `SecItemDb.c` (`s3dl_query_add`), `SecDbItem.c` (defaults).
 package enum NewItemDefaults {
-  /// Returns the default protection class. Items of the push service and certificates are always readable, all others
-  /// only while the device is unlocked.
+  /// Returns the default protection class. Items of the push service and certificates are always readable. All other items
+  /// are readable only while the device is unlocked.
   package static func defaultProtection(kind: ItemKind, accessGroup: String) -> ProtectionClass {
     if accessGroup == "com.apple.apsd" { return .alwaysThisDeviceOnly }
     return kind == .certificate ? .always : .whenUnlocked
@@ -65,7 +65,7 @@ package enum NewItemDefaults {
     }
   }
 
-  /// Returns an item with a UUID and a persistent reference: its own if it has them, random ones otherwise.
+  /// Returns an item with a UUID and a persistent reference. A missing UUID or reference is generated randomly.
   package static func identified(
     _ item: KeychainItem, random: any RandomSource
   ) throws(KeychainRuleError) -> KeychainItem {

@@ -50,8 +50,8 @@ package struct TransferAssessments: Sendable, Hashable {
     return protection.isThisDeviceOnly ? .deviceBound : nil
   }
 
-  /// Returns "not known" for a malformed item, whose attributes may differ from those of the original on its device;
-  /// otherwise `nil`.
+  /// Returns "not known" for a malformed item, because the item on the source device may have different attributes.
+  /// Returns `nil` if the item is not malformed.
   private static func malformedAssessment(_ reason: Reason?) -> TransferAssessment? {
     reason == .malformed ? .notKnown(.reason(.malformed)) : nil
   }

@@ -1,4 +1,4 @@
-// Results of keychain calls. Source: Apple `SecBase.h`, and `SecBasePriv.h` for private ones.
+// Results of keychain calls. Source: Apple `SecBase.h`, and `SecBasePriv.h` for private statuses.
 
 /// The Carbon name of `errSecSuccess`.
 public let noErr: OSStatus = 0
