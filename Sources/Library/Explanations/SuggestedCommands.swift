@@ -42,7 +42,7 @@ package enum SuggestedCommands {
   ///   - policy: The flag for existing items, such as `keepingExisting`; empty for the default.
   ///   - file: The file to save the plan to; `nil` to only show it.
   package static func plan(
-    _ source: String, onto target: String, _ policy: String = "", savingTo file: String? = nil
+    _ source: String, onto target: String, policy: String = "", savingTo file: String? = nil
   ) -> String {
     "keyhaul plan \(source) --to \(target)" + (policy.isEmpty ? "" : " " + policy) + (file.map { " -o \($0)" } ?? "")
   }

@@ -211,7 +211,8 @@ extension Move {
       guard session.record.revision == revision else {
         throw PhoneError(
           .staleMove, .stalePlan, "the move is out of date",
-          "the keychain has changed since the move was planned", advice: "move(to:backup:) again, after the change")
+          reason: "the keychain has changed since the move was planned",
+          advice: "move(to:backup:) again, after the change")
       }
       try translatingErrors { () throws(KeyhaulError) in
         let prepared = try BackupExporter.prepare(session, password: secret, rounds: Self.rounds, listsExported: false)
@@ -256,7 +257,7 @@ extension Move {
     guard actual == items.prefix(backedUpCount).map(\.fate.kind) else {
       throw PhoneError(
         .otherOutcome, .failed, "the restore did not do what the move predicted",
-        "of \(backedUpCount) items in the backup, \(restoredPlan.summary.migrates) moved",
+        reason: "of \(backedUpCount) items in the backup, \(restoredPlan.summary.migrates) moved",
         advice: "report it: this is a bug in Keyhaul")
     }
   }

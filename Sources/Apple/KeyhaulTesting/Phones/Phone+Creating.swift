@@ -22,7 +22,7 @@ extension Phone {
     guard Set(apps.map(\.key)).count == apps.count, apps.allSatisfy({ !$0.key.isEmpty }) else {
       throw PhoneError(
         .badApps, .usage, "the phone cannot have these apps",
-        "two names are the same, or one is empty: "
+        reason: "two names are the same, or one is empty: "
           + apps.map { "\"\(UntrustedText.escaped($0.key))\"" }.joined(separator: ", "),
         advice: "a different name for each app")
     }
@@ -60,7 +60,8 @@ extension Phone {
       let similarName = EditDistance.nearest(to: name, among: BundledFixtures.names)
       throw PhoneError(
         .noSuchFixture, .notFound, "there is no bundled fixture named \"\(UntrustedText.escaped(name))\"",
-        similarName.map { "\"\($0)\" is similar" } ?? "there are \(BundledFixtures.names.joined(separator: ", "))",
+        reason: similarName.map { "\"\($0)\" is similar" }
+          ?? "there are \(BundledFixtures.names.joined(separator: ", "))",
         advice:
           "\(similarName ?? BundledFixtures.names.first ?? "one of them"), or Phone(fixtureFile:) for one of your own")
     }
@@ -81,7 +82,7 @@ extension Phone {
     } catch {
       throw PhoneError(
         .noSuchFixture, .notFound, "the fixture \(UntrustedText.escaped(path)) cannot be read",
-        "looked for in \(FileManager.default.currentDirectoryPath)", advice: "a file path built from #filePath")
+        reason: "looked for in \(FileManager.default.currentDirectoryPath)", advice: "a file path built from #filePath")
     }
     try self.init(decoding: Array(bytes), from: path)
   }

@@ -127,7 +127,7 @@ extension Phone {
     guard DefaultKeychain.installProcessOverride(client) else {
       throw PhoneError(
         .processInUse, .busy, "another phone is running in the whole process",
-        "a keychain call on a queue or in a detached task can use only one phone",
+        reason: "a keychain call on a queue or in a detached task can use only one phone",
         advice: "put such tests into one @Suite(.serialized), or wrap the queue's code in "
           + "DefaultKeychain.using(phone.client())")
     }
@@ -139,14 +139,15 @@ extension Phone {
     guard let app else {
       if apps.count == 1 { return apps[0] }
       throw PhoneError(
-        .appNotNamed, .usage, "no app was named", apps.isEmpty ? "the phone has none" : "the phone has \(appNames)",
+        .appNotNamed, .usage, "no app was named",
+        reason: apps.isEmpty ? "the phone has none" : "the phone has \(appNames)",
         advice: apps.isEmpty ? "list \"apps\" in the fixture, with their access groups" : "run(as:) with one of them")
     }
     guard apps.contains(app) else {
       let similarName = EditDistance.nearest(to: app, among: apps)
       throw PhoneError(
         .noSuchApp, .notFound, "the phone has no app \"\(UntrustedText.escaped(app))\"",
-        apps.isEmpty ? "it has none" : "it has \(appNames)",
+        reason: apps.isEmpty ? "it has none" : "it has \(appNames)",
         advice: similarName.map { "\"\($0)\"" } ?? "Phone(apps:) with the app and its access groups")
     }
     return app

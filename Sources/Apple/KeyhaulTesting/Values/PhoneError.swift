@@ -39,7 +39,7 @@ public struct PhoneError: ExplainedError {
   /// The specific reason, such as the names of the phone's apps.
   public let reason: String
 
-  init(_ code: Code, _ category: ErrorCategory, _ summary: String, _ reason: String, advice: String) {
+  init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: String) {
     self.code = code
     meaning = ErrorMeaning(category, summary, advice: .words(advice))
     self.reason = reason

@@ -29,7 +29,7 @@ extension FileSystem {
   /// Creates a symbolic link, which must not exist yet. Its target is not checked.
   package func makeLink(to target: String, _ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
-    try perform(.create, omitted: ()) { _ in try SystemCalls.makeLink(target, name, in: raw) }
+    try perform(.create, omitted: ()) { _ in try SystemCalls.makeLink(to: target, name, in: raw) }
   }
 
   /// Returns the target of a symbolic link, or `nil` if it is not UTF-8.

@@ -74,7 +74,7 @@ enum SystemCalls {
     _ = try checked(linkat(directory.rawValue, old, newDirectory.rawValue, new, 0))
   }
 
-  static func makeLink(_ target: Name, _ name: Name, in directory: FileDescriptor) throws(Errno) {
+  static func makeLink(to target: Name, _ name: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(symlinkat(target, directory.rawValue, name))
   }
 

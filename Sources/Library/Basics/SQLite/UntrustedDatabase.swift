@@ -49,7 +49,7 @@ package final class UntrustedDatabase<Failure: Error> {
     let result = sqlite3_open_v2(path, &opened, SQLITE_OPEN_READWRITE, nil)
     try adopt(opened, openResult: result, limits: limits)
     guard sqlite3_db_readonly(handle, "main") == 0 else { throw convert(SQLiteFailure(.readOnly, "it is read only")) }
-    try setSwitch(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, hasLog ? 1 : 0)
+    try setSwitch(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, to: hasLog ? 1 : 0)
     // Locking must be exclusive before the first read, because every other connection to a database with a log holds a
     // shared lock.
     try setPragmas(["locking_mode = EXCLUSIVE", "cache_spill = OFF", "cell_size_check = ON", "temp_store = MEMORY"])
@@ -107,13 +107,13 @@ package final class UntrustedDatabase<Failure: Error> {
     guard result == SQLITE_OK, connection != nil else {
       throw convert(SQLiteFailure(result, of: connection, isOpening: true))
     }
-    for (option, value) in Hardening.switches { try setSwitch(option, value) }
+    for (option, value) in Hardening.switches { try setSwitch(option, to: value) }
     for (limit, value) in Hardening.limits { sqlite3_limit(connection, limit, value) }
     sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, limits.valueByteCount)
     sqlite3_limit(connection, SQLITE_LIMIT_COLUMN, limits.columnCount)
   }
 
-  private func setSwitch(_ option: Int32, _ value: Int32) throws(Failure) {
+  private func setSwitch(_ option: Int32, to value: Int32) throws(Failure) {
     guard keyhaul_sqlite3_switch(handle, option, value) == SQLITE_OK else {
       throw convert(
         SQLiteFailure(.oldLibrary, "this version of SQLite is too old to read an untrusted database safely"))

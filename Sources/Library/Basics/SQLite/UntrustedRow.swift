@@ -15,7 +15,7 @@ package struct UntrustedRow: ~Copyable {
   /// Calls a closure with the bytes of two texts. Returns `nil` if a column has no text.
   @inlinable package func withTexts<Value, Failure: Error>(
     _ first: Int32, _ second: Int32,
-    _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(Failure) -> Value
+    _ body: (_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Failure) -> Value
   ) throws(Failure) -> Value? {
     guard let first = textBytes(first), let second = textBytes(second) else { return nil }
     return try body(first, second)

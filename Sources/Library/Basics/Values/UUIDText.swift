@@ -48,7 +48,10 @@ package enum UUIDText {
     byteIndex == 4 || byteIndex == 6 || byteIndex == 8 || byteIndex == 10
   }
 
-  private static func digit(_ half: UInt8, _ letters: UInt8) -> UInt8 {
+  /// Returns the hexadecimal digit for half a byte.
+  ///
+  /// - Parameter letters: The code of the letter for 10, which is `A` or `a`.
+  private static func digit(_ half: UInt8, letters: UInt8) -> UInt8 {
     half < 10 ? UInt8(ascii: "0") + half : letters + (half - 10)
   }
 
@@ -61,8 +64,8 @@ package enum UUIDText {
       }
       for index in bytes.indices {
         if hasHyphen(before: index) { append(UInt8(ascii: "-")) }
-        append(digit(bytes[index] >> 4, letters))
-        append(digit(bytes[index] & 0xF, letters))
+        append(digit(bytes[index] >> 4, letters: letters))
+        append(digit(bytes[index] & 0xF, letters: letters))
       }
       return end
     }

@@ -94,7 +94,7 @@ private struct PlanSteps {
     let source = isDevice && (gainedByPassword == 0 || page.source.encrypted) ? placeholders.source : backup
     return .init(
       text: "To keep the items on \(HTMLWriter.shortened(page.target.name)), plan a restore that merges:",
-      commands: [SuggestedCommands.plan(source, onto: placeholders.target, SuggestedCommands.keepingExisting)])
+      commands: [SuggestedCommands.plan(source, onto: placeholders.target, policy: SuggestedCommands.keepingExisting)])
   }
 
   var restoring: StepList.Step? {
@@ -109,7 +109,7 @@ private struct PlanSteps {
     return .init(
       text: isLocked ? "\(sentence) Unlock \(name) first." : sentence,
       commands: (isLocked ? [SuggestedCommands.unlock(placeholders.target)] : []) + [
-        SuggestedCommands.plan(backup, onto: placeholders.target, policyOption, savingTo: "move.plan"),
+        SuggestedCommands.plan(backup, onto: placeholders.target, policy: policyOption, savingTo: "move.plan"),
         SuggestedCommands.restore(backup, onto: placeholders.target, plan: "move.plan"),
       ])
   }
