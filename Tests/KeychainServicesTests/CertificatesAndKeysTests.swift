@@ -201,8 +201,8 @@ struct CertificatesAndKeysTests {
     }
   }
 
-  /// The key types as strings, each with the number that the keychain returns for it. The number is `nil` if the keychain
-  /// returns the string itself, because it is not the decimal form of a 32-bit integer.
+  /// The key types as strings, each with the number that the keychain returns for it. The number is `nil` if the
+  /// keychain returns the string itself, because it is not the decimal form of a 32-bit integer.
   ///
   /// Source: Apple `SecDbItem.c` (`copyNumber`).
   static let symmetricKeyTypes: [(String, Int?)] = [

@@ -2,8 +2,8 @@ package import KeyhaulKit
 
 /// A word of the RESULT column of `inspect`, `verify` and `plan` over many backups, and of `result` in their documents.
 ///
-/// This is the only list of these words. Each word has one meaning, one exit code and one page of `explain`. The page of
-/// a word that names an exit code is among the pages of the exit codes.
+/// This is the only list of these words. Each word has one meaning, one exit code and one page of `explain`. The page
+/// of a word that names an exit code is among the pages of the exit codes.
 package enum BackupResult: String, CaseIterable, Sendable {
   // verify
   case whole

@@ -8,8 +8,8 @@ import VirtualDevice
 
 @Suite("Story 7: the four-digit passcode")
 struct FourDigitStory {
-  /// Creates a device that derives a key from a passcode with few iterations. A real chip needs 80
-  /// milliseconds for each derivation.
+  /// Creates a device that derives a key from a passcode with few iterations. A real chip needs 80 milliseconds for
+  /// each derivation.
   private func phone(_ passcode: String, eraseAfterFailures: Int? = nil, rounds: UInt32 = 1) throws -> KeychainClient {
     try .onNewDevice(
       passcode: passcode, options: DeviceOptions(eraseAfterFailures: eraseAfterFailures),

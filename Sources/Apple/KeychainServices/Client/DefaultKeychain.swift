@@ -4,10 +4,10 @@ public import VirtualDevice
 /// The device and the app that keychain calls of this process use.
 ///
 /// Code inside `using` and its child tasks use the client that `using` sets. All other code uses the client of the
-/// process. By default, this is an app with one access group. Its device is new and unlocked, has the passcode 0000, and
-/// is deleted when the process ends. The environment variables `KEYHAUL_DEVICE_APP`, `KEYHAUL_DEVICE_GROUPS` (separated by commas) and
-/// `KEYHAUL_DEVICE_PASSCODE` change these defaults. So do `CFBundleIdentifier` and `keychain-access-groups` in an
-/// `Info.plist` beside the program.
+/// process. By default, this is an app with one access group. Its device is new and unlocked, has the passcode 0000,
+/// and is deleted when the process ends. The environment variables `KEYHAUL_DEVICE_APP`, `KEYHAUL_DEVICE_GROUPS`
+/// (separated by commas) and `KEYHAUL_DEVICE_PASSCODE` change these defaults. So do `CFBundleIdentifier` and
+/// `keychain-access-groups` in an `Info.plist` beside the program.
 public enum DefaultKeychain {
   @TaskLocal private static var taskClient: KeychainClient?
   private static let processClient = Locked<KeychainClient?>(nil)

@@ -271,8 +271,8 @@ extension KeychainClient {
   ///   - accessGroups: The app's access groups. New items get the first. If there is none, the app's name is used.
   ///   - passcode: The passcode, or an empty string for a device without one, which cannot be locked.
   ///   - options: The other properties of the device.
-  ///   - environment: The device's clock, randomness and passcode iterations. By default, long waits are skipped
-  ///     and a passcode's key is derived in few iterations.
+  ///   - environment: The device's clock, randomness and passcode iterations. By default, long waits are skipped and a
+  ///     passcode's key is derived in few iterations.
   ///   - notificationCenter: The center for notifications. The default is a separate one.
   /// - Returns: The client.
   /// - Throws: `.deviceIO`; `.badLimit` if the options let the device erase itself after fewer than 1 wrong passcode.

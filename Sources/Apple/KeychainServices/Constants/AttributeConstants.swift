@@ -13,7 +13,8 @@ nonisolated(unsafe) public let kSecAttrAccessControl: CFString = "accc"
 nonisolated(unsafe) public let kSecAttrAccessGroup: CFString = "agrp"
 /// 1 if iCloud Keychain synchronizes the item; part of the primary key.
 nonisolated(unsafe) public let kSecAttrSynchronizable: CFString = "sync"
-/// The value of `kSecAttrSynchronizable` for a query of synchronized and local items. By default, a query finds only local items.
+/// The value of `kSecAttrSynchronizable` for a query of synchronized and local items. By default, a query finds only
+/// local items.
 nonisolated(unsafe) public let kSecAttrSynchronizableAny: CFString = "syna"
 /// The creation date.
 nonisolated(unsafe) public let kSecAttrCreationDate: CFString = "cdat"

@@ -76,8 +76,8 @@ public func SecKeyCreateEncryptedData(
 ///   - algorithm: The algorithm with which the data was encrypted.
 ///   - ciphertext: The encrypted data, in the format of `SecKeyCreateEncryptedData`.
 ///   - error: Receives `errSecParam` if the key is not valid for the algorithm or the data was not encrypted for it.
-///     With PKCS#1 v1.5, data that was not encrypted for the key is not an error: the call returns unrelated data, as in
-///     Apple's current `SecKeyAdaptors.m`.
+///     With PKCS#1 v1.5, data that was not encrypted for the key is not an error: the call returns unrelated data, as
+///     in Apple's current `SecKeyAdaptors.m`.
 /// - Returns: The decrypted data, or `nil` if there is an error.
 public func SecKeyCreateDecryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,

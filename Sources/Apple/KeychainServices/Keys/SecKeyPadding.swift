@@ -43,8 +43,8 @@ public struct SecPadding: OptionSet, Sendable {
 ///   - dataToSignLen: The number of bytes in the digest.
 ///   - sig: Receives the signature.
 ///   - sigLen: The size of `sig`; receives the signature's length.
-/// - Returns: `errSecSuccess`; `errSecParam` if the key does not support the padding, the digest has the wrong length or
-///   `sig` is too small.
+/// - Returns: `errSecSuccess`; `errSecParam` if the key does not support the padding, the digest has the wrong length
+///   or `sig` is too small.
 public func SecKeyRawSign(
   _ key: SecKey, _ padding: SecPadding, _ dataToSign: UnsafePointer<UInt8>, _ dataToSignLen: Int,
   _ sig: UnsafeMutablePointer<UInt8>, _ sigLen: UnsafeMutablePointer<Int>

@@ -35,8 +35,7 @@ public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFDa
 /// Returns the certificate in DER.
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NSData(data: Data(certificate.der)) }
 
-/// Returns a short name of the certificate for users: its common name, or else another part of its
-/// subject.
+/// Returns a short name of the certificate for users: its common name, or else another part of its subject.
 ///
 /// - Returns: The name, or `nil` if the subject has none or the certificate cannot be read.
 public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {

@@ -11,9 +11,9 @@ import VirtualDevice
 /// - Parameters:
 ///   - parameters: `kSecAttrKeyType` (RSA or EC), `kSecAttrKeySizeInBits`, attributes of both keys, and attributes of
 ///     one key in `kSecPrivateKeyAttrs` and `kSecPublicKeyAttrs`. A key with `kSecAttrIsPermanent` is added to the
-///     keychain with its attributes, such as `kSecAttrApplicationTag` and `kSecAttrAccessControl`. If
-///     `kSecAttrTokenID` is the Secure Enclave, which supports only P-256, the virtual device wraps the private key. The
-///     key can then be used only on this device and cannot be exported.
+///     keychain with its attributes, such as `kSecAttrApplicationTag` and `kSecAttrAccessControl`. If `kSecAttrTokenID`
+///     is the Secure Enclave, which supports only P-256, the virtual device wraps the private key. The key can then be
+///     used only on this device and cannot be exported.
 ///   - error: Receives `errSecParam` for an unsupported type or size, `errSecUnimplemented` for a token that is not the
 ///     Secure Enclave, and the statuses of `SecItemAdd`.
 /// - Returns: The private key, or `nil` if there is an error.

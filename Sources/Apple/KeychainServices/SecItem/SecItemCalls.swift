@@ -28,11 +28,11 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 ///     call finds one item.
 ///   - result: Receives the item, or an array if `kSecMatchLimit` allows several; may be `nil`. Not changed after an
 ///     error.
-/// - Returns: `errSecSuccess`; `errSecItemNotFound` if no item matches; `errSecInteractionNotAllowed` if the key of
-///   a matching item is not in memory, or if authentication is required but not possible; `errSecAuthFailed` or
-///   `errSecUserCanceled` if the user was not authenticated; `errSecMissingEntitlement` if the app may not use the access
-///   group; `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass` or `errSecUnimplemented` for an invalid query;
-///   `errSecNotAvailable` if the device cannot be used.
+/// - Returns: `errSecSuccess`; `errSecItemNotFound` if no item matches; `errSecInteractionNotAllowed` if the key of a
+///   matching item is not in memory, or if authentication is required but not possible; `errSecAuthFailed` or
+///   `errSecUserCanceled` if the user was not authenticated; `errSecMissingEntitlement` if the app may not use the
+///   access group; `errSecParam`, `errSecNoSuchAttr`, `errSecNoSuchClass` or `errSecUnimplemented` for an invalid
+///   query; `errSecNotAvailable` if the device cannot be used.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   perform(result) { (client) throws(SecItemError) in try client.copyMatching(SecItemQuery(query)) }
@@ -44,11 +44,11 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 ///   - query: The class and the attributes of the items. Match and return keys are not allowed.
 ///   - attributesToUpdate: The new attributes, and the new secret as `kSecValueData`.
 /// - Returns: `errSecSuccess`; `errSecItemNotFound` if no item matches; `errSecDuplicateItem` if a changed item would
-///   have the primary key of another item; `errSecInteractionNotAllowed` if the key of an item's old or new class is not in
-///   memory, or if authentication is required but not possible; `errSecAuthFailed` or `errSecUserCanceled` if the user
-///   was not authenticated; `errSecMissingEntitlement` if the app may not use the access group; `errSecParam`,
-///   `errSecNoSuchAttr` or `errSecNoSuchClass` for an invalid query or change; `errSecNotAvailable` if the device cannot
-///   be used.
+///   have the primary key of another item; `errSecInteractionNotAllowed` if the key of an item's old or new class is
+///   not in memory, or if authentication is required but not possible; `errSecAuthFailed` or `errSecUserCanceled` if
+///   the user was not authenticated; `errSecMissingEntitlement` if the app may not use the access group; `errSecParam`,
+///   `errSecNoSuchAttr` or `errSecNoSuchClass` for an invalid query or change; `errSecNotAvailable` if the device
+///   cannot be used.
 @discardableResult
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
   perform(nil) { (client) throws(SecItemError) in

@@ -16,8 +16,8 @@ public let kSecRandomDefault: SecRandomRef! = SecRandomRef()
 ///   - source: Not used, because there is only one source.
 ///   - count: The number of bytes.
 ///   - bytes: The memory to fill.
-/// - Returns: `errSecSuccess`; `errSecParam` for a negative count; `errSecAllocate` if the generator fails. The
-///   memory is then not random.
+/// - Returns: `errSecSuccess`; `errSecParam` for a negative count; `errSecAllocate` if the generator fails. The memory
+///   is then not random.
 public func SecRandomCopyBytes(_ source: SecRandomRef?, _ count: Int, _ bytes: UnsafeMutableRawPointer) -> Int32 {
   guard count >= 0 else { return errSecParam }
   do throws(DataProtectionError) {

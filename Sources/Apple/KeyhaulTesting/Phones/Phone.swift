@@ -48,8 +48,8 @@ public final class Phone: Sendable {
     }
   }
 
-  /// Returns a client for an app of the phone, for example for `DefaultKeychain.using`. The phone exists as long as
-  /// the client.
+  /// Returns a client for an app of the phone, for example for `DefaultKeychain.using`. The phone exists as long as the
+  /// client.
   ///
   /// - Parameter app: One of `apps`. May be omitted if there is only one.
   /// - Throws: `.noSuchApp`, `.appNotNamed`.

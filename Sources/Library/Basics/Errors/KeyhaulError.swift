@@ -2,8 +2,8 @@ package import SystemPackage
 
 /// A failure of an operation on a keychain, a device or a backup, or of a migration.
 ///
-/// Most targets throw this error, so calls between targets need no conversion. The calls of
-/// `KeychainCrypto` throw `DataProtectionError`. The error never carries key material, a password or an item's value.
+/// Most targets throw this error, so calls between targets need no conversion. The calls of `KeychainCrypto` throw
+/// `DataProtectionError`. The error never carries key material, a password or an item's value.
 public struct KeyhaulError: ExplainedError {
   /// The part of the library that declares an error's code.
   public struct Domain: Sendable, Hashable {

@@ -1,7 +1,7 @@
 package import SystemPackage
 
-/// Reads the status of files, and sets their permissions and owners. A test can make `perform` skip a call and return the
-/// value of `omitted`.
+/// Reads the status of files, and sets their permissions and owners. A test can make `perform` skip a call and return
+/// the value of `omitted`.
 extension FileSystem {
   package func status(of file: FileDescriptor) throws(Errno) -> FileStatus {
     FileStatus(try perform(.status) { _ in try Stat(file, retryOnInterrupt: false) })
@@ -62,8 +62,7 @@ extension FileSystem {
     do throws(Errno) {
       try perform(.permissions, omitted: ()) { _ in try SystemCalls.setOwner(status.owner, status.group, of: raw) }
     } catch {
-      // A user other than root may still choose among their own groups. `.max` (-1 in C) leaves the
-      // owner unchanged.
+      // A user other than root may still choose among their own groups. `.max` (-1 in C) leaves the owner unchanged.
       try? perform(.permissions, omitted: ()) { _ in try SystemCalls.setOwner(.max, status.group, of: raw) }
     }
   }

@@ -84,8 +84,8 @@ package struct JSONCursor {
     throw child(key, value).fault("is not a known member; known members: \(keys.joined(separator: ", "))")
   }
 
-  /// Throws if the value contains anything that Keyhaul would not write, such as an unknown member, an explicit null or a
-  /// different number of elements. A missing member is not an error here.
+  /// Throws if the value contains anything that Keyhaul would not write, such as an unknown member, an explicit null or
+  /// a different number of elements. A missing member is not an error here.
   ///
   /// - Parameter written: The value that Keyhaul writes for the same content.
   package func requireNothing(beyond written: JSONValue) throws(Fault) {

@@ -6,8 +6,8 @@ package struct JSONParseError: Error, Equatable {
   /// Whether the bytes may be JSON but exceed a limit.
   package var isOverLimit = false
 
-  /// Returns the location as "line 3, column 7", or `nil` if it is unknown. Both numbers start at 1. Columns are counted
-  /// in Unicode scalars.
+  /// Returns the location as "line 3, column 7", or `nil` if it is unknown. Both numbers start at 1. Columns are
+  /// counted in Unicode scalars.
   ///
   /// - Parameter bytes: The document.
   package func location(in bytes: [UInt8]) -> String? {
@@ -31,8 +31,7 @@ package enum JSONPathComponent: Equatable, Sendable {
 extension JSONValue {
   /// The deepest nesting of arrays and objects.
   package static let maximumDepth = 100
-  /// The maximum number of values in a document: more than three times the number in a plan for
-  /// 100,000 items.
+  /// The maximum number of values in a document: more than three times the number in a plan for 100,000 items.
   package static let maximumValueCount = 5_000_000
 
   /// Parses a document (RFC 8259): UTF-8, one value, no duplicate names in an object, no number out of range. A byte

@@ -143,8 +143,8 @@ extension JSONValue {
     buffer.append(UInt8(ascii: "\n"))
   }
 
-  /// Calls a closure with the document's bytes, in chunks of at least `JSONStream.chunkByteCount` bytes except the last.
-  /// A chunk ends after an element of an array, so a document with a long array is never in memory at once.
+  /// Calls a closure with the document's bytes, in chunks of at least `JSONStream.chunkByteCount` bytes except the
+  /// last. A chunk ends after an element of an array, so a document with a long array is never in memory at once.
   package func forEachChunk<Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -160,8 +160,8 @@ extension JSONValue {
 
   /// Appends the value.
   ///
-  /// - Parameter indent: The number of additional spaces before every line except the first, or `nil` to write the value
-  ///   on one line.
+  /// - Parameter indent: The number of additional spaces before every line except the first, or `nil` to write the
+  ///   value on one line.
   package func write(to buffer: inout SensitiveBuffer, indent: Int?) {
     write(to: &buffer, indent: indent) { (_: inout SensitiveBuffer) in }
   }

@@ -46,8 +46,8 @@ package enum UntrustedText {
     }
   }
 
-  /// Returns a name in quotes for an error's text, cut after 120 Unicode scalars. Quotes and backslashes in
-  /// the name get a backslash.
+  /// Returns a name in quotes for an error's text, cut after 120 Unicode scalars. Quotes and backslashes in the name
+  /// get a backslash.
   package static func quoted(_ name: String) -> String {
     let maximumCount = 120
     var result = "\""

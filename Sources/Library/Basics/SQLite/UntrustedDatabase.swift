@@ -50,8 +50,8 @@ package final class UntrustedDatabase<Failure: Error> {
     try adopt(opened, openResult: result, limits: limits)
     guard sqlite3_db_readonly(handle, "main") == 0 else { throw convert(SQLiteFailure(.readOnly, "it is read only")) }
     try setSwitch(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, to: hasLog ? 1 : 0)
-    // Locking must be exclusive before the first read, because every other connection to a database with a log holds a
-    // shared lock.
+    // Exclusive locking must be set before the first read. It then conflicts with the shared lock that every other
+    // connection to a database with a log holds.
     try setPragmas(["locking_mode = EXCLUSIVE", "cache_spill = OFF", "cell_size_check = ON", "temp_store = MEMORY"])
     try run("BEGIN EXCLUSIVE")
   }

@@ -2,8 +2,8 @@ import CUTF8Proc
 
 /// Measures the columns that text occupies on a terminal.
 ///
-/// Source: Unicode Standard Annex #11, "East Asian Width", as implemented by utf8proc. The width of emoji depends
-/// on the property `Emoji_Presentation`.
+/// Source: Unicode Standard Annex #11, "East Asian Width", as implemented by utf8proc. The width of emoji depends on
+/// the property `Emoji_Presentation`.
 package enum DisplayWidth {
   package static func columns(of text: String) -> Int {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }

@@ -1,7 +1,8 @@
 /// Formats and parses RFC 3339 dates in UTC ("2026-11-20T18:04:00.25Z"), with as many decimal places as the date has.
 package enum Timestamp {
   private static let secondsPerDay: Double = 86_400
-  /// The first and last second that can be formatted, in the years 1 and 9999. Dates beyond them are formatted as these.
+  /// The first and last second that can be formatted, in the years 1 and 9999. Earlier and later dates are
+  /// formatted as these seconds.
   package static let earliest: Double = -63_113_904_000
   package static let latest: Double = 252_423_993_599
 
@@ -82,7 +83,8 @@ package enum Timestamp {
   /// The maximum number of decimal places. It limits the work for a long text.
   private static let maximumFractionDigits = 30
 
-  /// Parses the whole seconds and the fraction as one decimal. Only then does a formatted date give the same number again.
+  /// Parses the whole seconds and the fraction as one decimal. Only then does a formatted date give the same number
+  /// again.
   private static func seconds(_ whole: Int, _ fraction: String) -> Double? {
     guard whole < 0 else { return Double("\(whole).\(fraction)0") }
     var digits = Array(fraction.utf8)

@@ -202,7 +202,8 @@ extension ImportResolution.Effect {
 package struct ExistingRow: Sendable, Equatable {
   /// A row's state, from the view of an incoming item.
   package enum State: Sendable, Equatable {
-    /// The row cannot be decrypted, lacks a required attribute, or its stored digest differs from the digest of its content.
+    /// The row cannot be decrypted, lacks a required attribute, or its stored digest differs from the digest of its
+    /// content.
     case corrupt
     /// The row is a tombstone; an item that replaces it inherits its UUID and its reference.
     case tombstone(uuid: String?, persistentReference: [UInt8]?)

@@ -4,8 +4,8 @@ package import KeychainFormats
 /// An item of a backup as a restore stores it if nothing conflicts with it.
 ///
 /// The item belongs to the single user, or still to the user of the system keychain. It is synchronized if it is one of
-/// Safari's old passwords. Its persistent reference is normalized. A missing UUID or reference is generated when the item
-/// is stored.
+/// Safari's old passwords. Its persistent reference is normalized. A missing UUID or reference is generated when the
+/// item is stored.
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`).
 package struct IncomingItem: Sendable {
@@ -122,8 +122,8 @@ extension IncomingItem.Keyed {
     }
   }
 
-  /// Rejects a tombstone flag that is neither 0 nor 1. An item with such a flag is not a tombstone, but searches would not
-  /// find it.
+  /// Rejects a tombstone flag that is neither 0 nor 1. An item with such a flag is not a tombstone, but searches would
+  /// not find it.
   private static func rejectInvalidTombstoneFlag(of item: KeychainItem) throws(KeychainRuleError) {
     guard let flag = item[.tombstone], flag != .null, ![0, 1].contains(flag.integerValue) else { return }
     throw KeychainRuleError(.decode, "its tombstone flag (tomb) is not 0 or 1")
@@ -143,8 +143,8 @@ extension IncomingItem.Keyed {
   /// Checks that an item can be stored, before a transaction begins. Otherwise, one bad item would undo the complete
   /// restore.
   ///
-  /// The attributes are already converted. An infinite date, which no column can store, is rejected here, because it has
-  /// no encoding.
+  /// The attributes are already converted. An infinite date, which no column can store, is rejected here, because it
+  /// has no encoding.
   private static func validate(_ item: KeychainItem) throws(KeychainRuleError) {
     let plain = withoutAccessControl(item)
     guard !plain.certainlyEncodes(within: IncomingItem.maximumByteCount) else { return }

@@ -65,7 +65,7 @@ package enum RestoreRemoval {
     "com.apple.security.egoIdentities", "com.apple.security.octagon",
   ]
 
-  /// Returns whether a restore removes the row. As in Apple's SQL condition, a row stays if one of these columns is NULL
+  /// Returns whether a restore removes the row. As in Apple's SQL condition, a row stays if its `sync` or `ggrp` is NULL
   /// or has a value of another type.
   package static func removes(_ columns: [AttributeCode: ColumnValue]) -> Bool {
     guard columns[.synchronizable] == .integer(0), columns[.sharingGroup] == .text([]) else { return false }

@@ -1,6 +1,7 @@
 /// A reason why an item does not arrive on the target device.
 ///
-/// The raw value is the identifier in reports, JSON and `explain`. `Explanations` has the text and the sources for each reason.
+/// The raw value is the identifier in reports, JSON and `explain`. `Explanations` has the text and the sources for each
+/// reason.
 public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   /// The item is restricted to this device, and the target is not the source device.
   case deviceBound = "device-bound"

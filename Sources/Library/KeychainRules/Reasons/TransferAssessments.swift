@@ -29,6 +29,7 @@ package struct TransferAssessments: Sendable, Hashable {
     encryptedBackup = withPassword.map { .no(.reason($0)) } ?? .yes(.restored)
     unencryptedBackup = withoutPassword.map { .no(.reason($0)) } ?? .yes(.restored)
     let bindingReason = withPassword == .deleted ? .deleted : protection.flatMap(Self.bindingReason)
+    // Applies to a direct transfer and to iCloud Keychain; `nil` if each has its own rule.
     let sharedAssessment = bindingReason.map { .no(.reason($0)) } ?? Self.malformedAssessment(withPassword)
     directTransfer = sharedAssessment ?? Self.assessDirectTransfer(withPassword, protection, isSynchronizable)
     iCloudKeychain = sharedAssessment ?? Self.assessICloudKeychain(withPassword, isSynchronizable)
