@@ -75,7 +75,7 @@ public struct Move: Sendable {
 extension Move: CustomStringConvertible {
   /// The number of items with each outcome, then every item with its outcome, and the reason if it does not move.
   public var description: String {
-    guard !items.isEmpty else { return Self.nothingStored }
+    guard !items.isEmpty else { return Self.emptyKeychainText }
     let counts: [(count: Int, outcome: String)] = [
       (migrating.count, "migrating"), (stayingBehind.count, "staying behind"), (neverInBackup.count, "in no backup"),
       (unreadable.count, "damaged"),
@@ -95,7 +95,8 @@ extension Move {
   /// The largest number of items in the description of an outcome.
   private static let maximumListCount = 8
 
-  static let nothingStored =
+  /// The description of a move without items, with advice.
+  private static let emptyKeychainText =
     "the phone's keychain is empty: the app stored nothing in it. Check the status of its keychain calls, and that they "
     + "run inside phone.run. If the app makes them on a queue or in a detached task, write "
     + "phone.run(inWholeProcess: true)"
@@ -133,9 +134,9 @@ extension Move {
     of matching: [MovedItem], request: String, name: String? = nil,
     inOtherGroups itemsInOtherGroups: [MovedItem] = []
   ) -> Fate {
-    guard !items.isEmpty else { return Fate(.nothingStored, details: Self.nothingStored) }
+    guard !items.isEmpty else { return Fate(.nothingStored, details: Self.emptyKeychainText) }
     guard let first = matching.first else {
-      let hint = itemsInOtherGroups.isEmpty ? similarNames(to: name) : Self.groups(of: itemsInOtherGroups)
+      let hint = itemsInOtherGroups.isEmpty ? similarNameHint(for: name) : Self.groupHint(for: itemsInOtherGroups)
       return fateOfMissingItem(request: request, hint: hint)
     }
     if matching.count == 1 { return first.fate }
@@ -162,14 +163,15 @@ extension Move {
   }
 
   /// Returns a hint with a similar name and the existing names.
-  private func similarNames(to name: String?) -> String {
+  private func similarNameHint(for name: String?) -> String {
     let allNames = Set(items.flatMap(\.allNames))
     let similarName = name.flatMap { EditDistance.nearest(to: $0, among: allNames.sorted()) }
     let hint = similarName.map { "; \"\(UntrustedText.escaped($0))\" is similar" } ?? ""
     return (["\(hint)\n  the phone has:"] + Self.shortened(items.map { "  \($0.title)" })).joined(separator: "\n  ")
   }
 
-  private static func groups(of items: [MovedItem]) -> String {
+  /// Returns a hint with the access groups of items.
+  private static func groupHint(for items: [MovedItem]) -> String {
     let groups = Set(items.compactMap(\.accessGroup)).sorted().map { "\"\(UntrustedText.escaped($0))\"" }
     return groups.isEmpty ? "; the name occurs in no group" : "; the name occurs in \(groups.joined(separator: ", "))"
   }
