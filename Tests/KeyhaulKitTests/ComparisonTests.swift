@@ -174,7 +174,7 @@ struct ItemsByAppTests {
     "An access group is shown as its app, its identifier or itself",
     arguments: [
       ("ABCDE12345.org.example.chat", AppName.Kind.app, "Chat"),
-      ("ABCDE12345.org.example.other", .identifier, "org.example.other"),
+      ("ABCDE12345.org.example.other", .teamGroup, "org.example.other"),
       ("apple", .group, "apple"), ("com.apple.cfnetwork", .group, "com.apple.cfnetwork"),
       ("abcde12345.org.example.chat", .group, "abcde12345.org.example.chat"),
       ("ABCDE1234.org.example.chat", .group, "ABCDE1234.org.example.chat"), ("ABCDE12345.", .group, "ABCDE12345."),
@@ -192,13 +192,13 @@ struct ItemsByAppTests {
     return identity
   }
 
-  @Test("A decrypted item without a group is unnamed, and an encrypted item is unknown", arguments: [nil, ""])
-  func unnamed(group: String?) {
+  @Test("Decrypted items without a group and encrypted items have no known owner", arguments: [nil, ""])
+  func withoutGroup(group: String?) {
     let directory = AppDirectory([])
-    #expect(directory.app(of: item(of: group)).kind == .unnamed)
+    #expect(directory.app(of: item(of: group)).kind == .withoutGroup)
     #expect(directory.app(of: item(of: group)).displayName == "(names no app)")
     let encrypted = directory.app(of: ItemDescriptor(undecryptable: .genericPassword, accessGroup: group))
-    #expect(encrypted.kind == .unknown && encrypted.displayName == "(encrypted)")
+    #expect(encrypted.kind == .encrypted && encrypted.displayName == "(encrypted)")
     // The table of a locked device shows the access groups of encrypted items.
     #expect(directory.app(of: ItemDescriptor(undecryptable: .key, accessGroup: "apple")).kind == .group)
   }

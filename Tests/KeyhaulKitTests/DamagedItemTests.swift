@@ -110,7 +110,7 @@ struct DamagedItemTests {
       decisions: [encrypted, decision], removed: [], policy: .merge, isSameDevice: false, imports: [],
       removedRowCount: 0)
     let shares = plan.byApp(AppDirectory([]))
-    #expect(shares.map(\.app.kind) == [.unnamed, .unknown])
+    #expect(shares.map(\.app.kind) == [.withoutGroup, .encrypted])
     #expect(shares.map(\.app.displayName) == ["(names no app)", "(encrypted)"])
     let losses = AppsNeedingSignIn(shares)
     #expect(losses.apps.isEmpty && losses.unnamedCount == 1 && losses.encryptedCount == 1)

@@ -125,13 +125,13 @@ struct PlanSchemaTests {
     let definitions = try #require(schema["$defs"] as? Object)
     var complete = PlanDocument.sample()
     complete.redacted = true
-    complete.dump = .init(form: "objection", sentence: "not encrypted", unknown: ["who"])
+    complete.dump = .init(format: "objection", sentence: "not encrypted", unknownProperties: ["who"])
     complete.target.isHypothetical = true
-    complete.removedOnlyCopies = 1
+    complete.removedOnlyCopyCount = 1
     complete.findings = [.init(.versionMissing)]
     var minimal = PlanDocument.sample()
     minimal.source = .init(
-      kind: .device, name: "x", device: nil, made: nil, deviceName: nil, encrypted: false, digest: "sha256:")
+      kind: .device, name: "x", device: nil, backupDate: nil, deviceName: nil, encrypted: false, digest: "sha256:")
     let completeJSON = try object(String(decoding: PlanFile.bytes(of: complete), as: UTF8.self))
     let minimalJSON = try object(minimal.json.text())
 
@@ -161,7 +161,7 @@ struct PlanDifferenceTests {
   @Test("Plans are equal if only the date and the backup's name differ")
   func same() {
     var saved = PlanDocument.sample()
-    saved.made = "2020-01-01T00:00:00Z"
+    saved.planTime = "2020-01-01T00:00:00Z"
     saved.source.name = "copy.backup"
     #expect(saved.difference(from: now) == nil)
   }

@@ -34,8 +34,8 @@ package struct PlanExpectation: Sendable, Hashable {
 
   /// An unmet expectation: a matching item has another outcome, or no item matches.
   ///
-  /// An encrypted item has no names, so it is unknown whether it matches. If it may match and has another outcome, an
-  /// expectation of `.absent`, or one with a star in its matcher, is therefore also unmet.
+  /// Whether an encrypted item matches is unknown, because its names are unknown. If such an item may match and has
+  /// another outcome, two kinds of expectations are also unmet: those of `.absent`, and those whose matcher has a star.
   package struct Unmet: Sendable, Hashable {
     /// The expectation.
     package let expectation: PlanExpectation
@@ -47,7 +47,7 @@ package struct PlanExpectation: Sendable, Hashable {
     package let hasCertainMatch: Bool
   }
 
-  /// Returns whether the expectation applies to a restore. It does not if it requires a property that is unknown.
+  /// Returns whether the expectation applies to a restore. An expectation about an unknown property does not apply.
   package func applies(to scenario: ActualScenario) -> Bool {
     if let hasPassword, hasPassword != scenario.hasPassword { return false }
     if let onSameDevice, onSameDevice != scenario.onSameDevice { return false }
@@ -86,7 +86,7 @@ package struct ActualItem: Sendable, Hashable {
   package let identity: ItemDescriptor
   /// The protection class; `nil` if it is unknown.
   package let protection: ProtectionClass?
-  /// The outcome.
+  /// The item's outcome in the restore.
   package let restoreOutcome: RestoreOutcome
   /// The item's change to the target; `nil` if the item does not arrive, or there is no target.
   package let change: MigrationPlan.Change?

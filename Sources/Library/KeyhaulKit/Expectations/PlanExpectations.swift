@@ -25,7 +25,7 @@ package struct PlanExpectations: Sendable {
   /// The expectations in the order of the list.
   package let expectations: [PlanExpectation]
 
-  /// Reads a list. Requires strict JSON without unknown or repeated members or values of another type.
+  /// Reads a list. Requires strict JSON without unknown or repeated members or values of a wrong type.
   ///
   /// - Throws: `.malformedExpectations` with the position, and with the similar word that was probably
   ///   intended.
@@ -83,7 +83,7 @@ extension PlanExpectation {
   }
 }
 
-/// The members of the list or of an expectation, with its position for errors.
+/// The members of the list or of an expectation, with their position for errors.
 private struct ExpectationMembers {
   private let fields: [(String, JSONValue)]
   /// The path from the list to the object.

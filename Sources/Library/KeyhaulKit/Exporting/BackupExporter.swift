@@ -19,11 +19,11 @@ package enum BackupExporter {
   ///   - session: A session of the unlocked device.
   ///   - password: The password; `nil` if the backup gets none, whose keychain only this device can restore.
   ///   - rounds: The iterations of the slow derivation. Real devices use 10,000,000.
-  ///   - listsExported: Whether the report names the items in the backup, which takes memory for each.
+  ///   - listsExported: Whether the report names each item in the backup, which needs more memory.
   ///   - progress: Called with the progress of the derivation; if it returns `false`, the derivation ends.
-  /// - Throws: Category `locked` if a row is locked, because a keychain is exported completely or not at all; `refused`
-  ///   for a device whose system writes another kind of backup; `failed` if the directory in `TMPDIR` has no space for
-  ///   a large keychain.
+  /// - Throws: Category `locked` if the class key of a row is not in memory, because a keychain is exported completely or
+  ///   not at all; `refused` for a device whose system writes a different kind of backup; `failed` if the directory in
+  ///   `TMPDIR` has no space for a large keychain.
   package static func prepare(
     _ session: DeviceSession, password: borrowing Secret?, rounds: Int = BackupKeybag.standardRounds,
     listsExported: Bool = true, progress: PasswordDerivation.Progress = { _, _ in true }
@@ -62,8 +62,8 @@ package enum BackupExporter {
 
   /// Exports every row that the rules allow.
   ///
-  /// - Throws: Category `locked` if a row is locked, because the keys may have been removed since the check; an error if
-  ///   the encrypted items cannot be stored.
+  /// - Throws: Category `locked` if the class key of a row is not in memory, which may have changed since the check; an
+  ///   error if the encrypted items cannot be stored.
   static func export(
     _ session: DeviceSession, sealing keys: ClassKeys, keeping form: Export.Form,
     sharingMemoryWith items: [BackupItem] = [], random: any RandomSource
@@ -89,7 +89,8 @@ package enum BackupExporter {
 
   /// Checks whether the device can be backed up now, before the user is asked for a password.
   ///
-  /// - Throws: Category `refused` for a device whose system writes another kind of backup; `locked` if a row is locked.
+  /// - Throws: Category `refused` for a device whose system writes a different kind of backup; `locked` if the class key
+  ///   of a row is not in memory.
   package static func check(_ session: DeviceSession) throws(KeyhaulError) {
     let version = session.record.productVersion
     guard version.canWriteBackups else {
@@ -116,9 +117,9 @@ package enum BackupExporter {
     let form: Form
     /// The decrypted items by position, if they are kept.
     var items: [BackupItem] = []
-    /// Items in memory. An equal item is not stored a second time.
+    /// Items that are already in memory. An equal item is not stored a second time.
     var sharedContents = SharedContents([])
-    /// An error of the cryptographic library, which no item has caused.
+    /// An error of the cryptographic library that no item has caused.
     var libraryError: KeyhaulError?
     /// The reason why encrypted items could not be stored. No further item is encrypted.
     var spoolFailure: KeyhaulError?
@@ -243,13 +244,13 @@ extension BackupDevice {
   }
 }
 
-/// Items that are already in memory, such as those of a backup. Equal items of the device share their memory.
+/// Items that are already in memory, such as the items of a backup. Equal items of a device share their memory.
 struct SharedContents {
   private let items: [BackupItem]
   /// The position of the item that probably comes next: device and backup have the same order, except for added and
   /// removed items.
   private var nextPosition = 0
-  /// The number of positions that are compared with an item.
+  /// The number of positions at which an equal item is looked for.
   private static let searchWidth = 64
 
   init(_ items: [BackupItem]) { self.items = items }

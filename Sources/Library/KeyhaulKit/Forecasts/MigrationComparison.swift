@@ -111,9 +111,9 @@ public struct MigrationComparison: Sendable {
 
   /// Compares the outcomes of a backup with those of other backups of the same items.
   ///
-  /// The available keys decide which items can be decrypted. For items that they do not decrypt, and for the other
+  /// The available keys decide which items can be decrypted. For items that these keys do not decrypt, and for the other
   /// scenarios, the protection class decides. An item that is damaged in this backup counts as damaged in all
-  /// scenarios, because other copies are unknown.
+  /// scenarios, because no other copy of the item is known.
   ///
   /// - Parameters:
   ///   - backup: The backup, decrypted with all available keys.
@@ -152,12 +152,12 @@ public struct MigrationComparison: Sendable {
     of source: DeviceSession, onto target: DeviceSession, hasPassword: Bool
   ) throws(KeyhaulError) {
     let simulatedBackup = try SimulatedBackup(of: source, hasPassword: hasPassword)
-    try self.init(of: source, onto: target, knowing: simulatedBackup)
+    try self.init(of: source, onto: target, using: simulatedBackup)
   }
 
   /// Compares the outcomes like the initializer above, with a backup that was already simulated.
   package init(
-    of source: DeviceSession, onto target: DeviceSession, knowing simulatedBackup: SimulatedBackup
+    of source: DeviceSession, onto target: DeviceSession, using simulatedBackup: SimulatedBackup
   ) throws(KeyhaulError) {
     let sourceKey = try source.deviceKey()
     let isSourceDevice = source.device.directory == target.device.directory

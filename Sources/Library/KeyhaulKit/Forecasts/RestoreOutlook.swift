@@ -48,7 +48,7 @@ public struct RestoreOutlook: Sendable {
   ///   - backup: The backup, decrypted without a hardware key.
   ///   - unlockedWithDeviceKey: The same backup, decrypted with the hardware key of the alleged source device; `nil` if
   ///     the key is not available. If the key decrypts nothing, it belongs to another device and is ignored.
-  ///   - sourceDeviceItems: The items of that device.
+  ///   - sourceDeviceItems: The items of the source device; `nil` if the device is not available.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
   ///   whose class keys are not bound to hardware.
   package init(
@@ -93,7 +93,7 @@ public struct RestoreOutlook: Sendable {
   /// Creates the outlook for a device with a simulated backup that was made before.
   package init(of device: DeviceSession, _ simulatedBackup: SimulatedBackup) throws(KeyhaulError) {
     let newDeviceKey = try MigrationComparison.keyOfUnknownDevice()
-    let comparison = try MigrationComparison(of: device, onto: device, knowing: simulatedBackup)
+    let comparison = try MigrationComparison(of: device, onto: device, using: simulatedBackup)
     let current = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: false)
     self.init(
       MigrationComparison(comparison.items, current: current),
@@ -110,13 +110,13 @@ extension MigrationPlan.Outcome {
 extension Restorer {
   /// Plans the restore of a backup to an empty device.
   ///
-  /// - Parameter other: The same backup, decrypted with a key that provides the names of items that are encrypted here.
+  /// - Parameter backupWithNames: The same backup, decrypted with a key that reveals the names of further items.
   fileprivate static func plan(
-    _ backup: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
+    _ backup: UnlockedBackup, ontoEmptyNamedBy backupWithNames: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {
     try backup.archive.requireUsable(for: .planning)
     var summaries = backup.encryptedItemSummaries
-    for item in other?.items ?? [] {
+    for item in backupWithNames?.items ?? [] {
       if let decrypted = item.item { summaries[item.index] = ItemSummary(decrypted) }
     }
     return MigrationPlanner.plan(
@@ -172,8 +172,8 @@ extension RestoreOutlook {
     }
     if let sourceDeviceItems {
       let neverIncludedCount = sourceDeviceItems.neverIncluded.count
-      // If the device was erased or lost items since the backup, no excluded item proves nothing, so the count is
-      // unknown.
+      // If the device was erased or has lost items since the backup, it may also have lost its excluded items. Their
+      // count is then unknown, not 0.
       let isUnknown = neverIncludedCount == 0 && sourceDeviceItems.removedCount > 0
       counts.never = isUnknown ? nil : neverIncludedCount
       counts.since = sourceDeviceItems.addedSince.count

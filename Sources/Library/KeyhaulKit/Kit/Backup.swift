@@ -8,7 +8,7 @@ public import VirtualDevice
 /// A decrypted backup: its items, and what they would do on another device.
 ///
 /// The password's key is derived once, when the backup is opened, and wiped with the last copy of this value. Until
-/// then, the backup is locked for reading, so that no other process that uses Keyhaul changes it. Only
+/// then, a file lock keeps other processes that use Keyhaul from changing the backup. Only
 /// `create(from:password:at:iterations:)`, `convert(to:)`, `rekey(from:to:)`, `seal()` and `Plan.restore()` write
 /// anything.
 public struct Backup: Sendable {
@@ -113,8 +113,8 @@ extension Backup {
   ///   - password: The password; `nil` if the backup gets none, whose keychain only this device can restore.
   ///   - path: The path of the backup. A final slash or an existing directory means a directory; otherwise the backup
   ///     is packed into one file, in the format of the file's name. An existing backup is not replaced.
-  ///   - iterations: The iterations of the derivation's slow step, without the 10,000 of the other one. Real devices use
-  ///     10,000,000; 1 is enough for a test. Not used without a password.
+  ///   - iterations: The iterations of the first derivation step. The second step always has 10,000. Real devices use
+  ///     10,000,000 for the first step; 1 is enough for a test. Not used without a password.
   /// - Returns: The backup, opened.
   /// - Throws: Category `locked` if an item cannot be read; `usage` if the path exists; `refused` for an empty password
   ///   or too many iterations; the errors of the device, such as `busy`; `failed` if a file operation fails. No partial

@@ -1,7 +1,7 @@
 public import KeychainRules
 
-/// A term in reports of a move that `explain` describes: reasons, changes, warnings, and the outcomes for the target's
-/// own items.
+/// A term in reports of a move that `explain` describes: reasons, changes, warnings, outcomes for the target's own items,
+/// and two findings about the backup.
 ///
 /// Source of the rules: Apple `SecItemDb.c` (`SecServerImportItem`, `SecServerImportKeychainInPlist`), `SecDbItem.c`
 /// (`SecDbItemInsertOrReplace`).

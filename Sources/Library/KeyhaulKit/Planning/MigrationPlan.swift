@@ -20,8 +20,8 @@ public struct MigrationPlan: Sendable {
   package let isSameDevice: Bool?
   /// The imports that `Restorer` makes, in order, each with its expected result.
   package let imports: [PlannedImport]
-  /// Whether the plan contains its imports. Without them, it is only for reports.
-  package let keepsImports: Bool
+  /// Whether `Restorer` can carry out the plan. Otherwise, the plan contains no imports and is only for reports.
+  package let isExecutable: Bool
   /// The number of rows that the policy removes before the first import, including those that are added again.
   package let removedRowCount: Int
 
@@ -63,7 +63,7 @@ public struct MigrationPlan: Sendable {
       writes: imports.contains { $0.writes }, removedRowCount: removedRowCount)
   }
 
-  /// Creates a plan with other imports of the same items, for tests of a restore that differs from its plan.
+  /// Creates a plan with different imports of the same items, for tests of a restore that differs from its plan.
   package init(
     _ plan: MigrationPlan, policy: ExistingItemPolicy? = nil, imports: [PlannedImport]? = nil,
     removedRowCount: Int? = nil
@@ -90,16 +90,16 @@ public struct MigrationPlan: Sendable {
     self.isSameDevice = isSameDevice
     self.imports = imports ?? []
     self.removedRowCount = removedRowCount
-    keepsImports = imports != nil
+    isExecutable = imports != nil
     changesNothing = policy == .merge && removedRowCount == 0 && !writes
   }
 
-  /// Creates a copy of a plan with other decisions to show.
+  /// Creates a copy of a plan with different decisions to show.
   init(_ plan: MigrationPlan, decisions: [Decision], removed: [ItemDescriptor], isSameDevice: Bool?) {
     self.decisions = decisions
     self.removed = removed
     self.isSameDevice = isSameDevice
-    (policy, items, imports, keepsImports) = (plan.policy, plan.items, plan.imports, plan.keepsImports)
+    (policy, items, imports, isExecutable) = (plan.policy, plan.items, plan.imports, plan.isExecutable)
     (removedRowCount, changesNothing) = (plan.removedRowCount, plan.changesNothing)
   }
 
@@ -117,7 +117,7 @@ public struct MigrationPlan: Sendable {
 
   /// The decision about one item, and its reason.
   public struct Decision: Sendable, Hashable {
-    // This order minimizes the memory, because there is one decision for every item.
+    // The order of the properties minimizes the size: a plan has one decision for every item.
     /// The position in the backup.
     public let index: Int
     /// An additional fact, such as the position of damage or both dates of a conflict. Never a value of the item.
@@ -154,7 +154,7 @@ public struct MigrationPlan: Sendable {
       self.containsSecureEnclaveKey = containsSecureEnclaveKey
     }
 
-    /// Returns the decision with another position.
+    /// Returns the decision with a different position.
     func at(_ index: Int) -> Decision {
       Decision(
         index: index, identity: identity, protection: protection, outcome: outcome, detail: detail,
@@ -268,7 +268,7 @@ extension MigrationPlan {
 
   /// Checks the number of rows that were removed before the first import.
   ///
-  /// - Throws: `.stalePlan` if the plan has another number.
+  /// - Throws: `.stalePlan` if the plan has a different number.
   func requireRemovedRowCount(_ count: Int) throws(KeyhaulError) {
     guard count == removedRowCount else {
       throw .stalePlan("\(count) items would be removed, but the plan says \(removedRowCount)")
@@ -283,7 +283,7 @@ extension MigrationPlan {
     }
   }
 
-  /// Returns the reason of the error about an import whose result would differ from the plan.
+  /// Returns the reason for the error if the result of an import would differ from the plan.
   package func difference(at planned: PlannedImport) -> String {
     switch planned.origin {
     case .archive(let position): "item \(items[Int(position)].index) would not be restored as planned"

@@ -37,7 +37,7 @@ public enum Restorer {
     return MigrationPlanner.plan(
       backup.items, only: indexes, onto: try target.rows(), policy: policy,
       context: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: backup.hasPassword),
-      cache: ImportCache(), keepsImports: use == .restoring
+      cache: ImportCache(), isExecutable: use == .restoring
     ).naming(backup.encryptedItemSummaries)
   }
 
@@ -47,7 +47,7 @@ public enum Restorer {
   /// - Parameters:
   ///   - plan: A plan that was made for `.restoring` and for this device.
   ///   - session: A session of the unlocked device. Between items, its clock decides whether to continue.
-  ///   - progress: Called from time to time with the number of imports that are done, and of all imports.
+  ///   - progress: Called from time to time with the number of finished imports and the number of all imports.
   /// - Throws: Category `locked` if the device must be unlocked first; `stalePlan` if the result would differ from the
   ///   plan; `displayOnlyPlan` for a plan that was not made for `.restoring`; the error of the keychain if the restore was
   ///   cancelled (`KeyhaulError.isCancelled`). After an error whose `stage` is `.beforeCommit`, the keychain is unchanged.
@@ -62,7 +62,7 @@ public enum Restorer {
   package static func restore(
     _ plan: MigrationPlan, onto target: RestoreTarget, progress: (Int, Int) -> Void = { _, _ in }
   ) throws(KeyhaulError) {
-    guard plan.keepsImports else { throw .displayOnlyPlan }
+    guard plan.isExecutable else { throw .displayOnlyPlan }
     try target.requireReadableRows()
     switch target {
     case .device(let session):
@@ -121,7 +121,7 @@ public enum Restorer {
     }
   }
 
-  /// A restore of fewer imports is too short for progress reports.
+  /// The number of imports between two progress reports. A shorter restore reports no progress.
   private static let progressStep = 256
 
   /// Checks that a plan without changes still changes nothing.

@@ -147,7 +147,7 @@ public struct DifferencePage: HTMLPage {
   /// Returns the name of an item's app according to its access group, because no list of apps is valid for both sides.
   private static func app(of identity: ItemDescriptor) -> String {
     let app = AppDirectory([]).app(of: identity)
-    return app.kind == .unknown ? "" : app.displayName
+    return app.kind == .encrypted ? "" : app.displayName
   }
 
   // MARK: What is not compared

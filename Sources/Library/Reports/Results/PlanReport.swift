@@ -6,7 +6,7 @@ package struct PlanReport {
   package let source: ReportSource
   package let target: Target
   /// The number of removed items that are known to exist nowhere else.
-  package let removedOnlyCopies: Int
+  package let removedOnlyCopyCount: Int
   /// The command that unlocks the target.
   package var unlockCommand: String
   /// The one-time passwords of the source; `nil` if they were not counted.
@@ -68,7 +68,7 @@ package struct PlanReport {
     reportTime = Timestamp.text(of: made)
     self.isRedacted = isRedacted
     unredacted = (source, target)
-    removedOnlyCopies = source.onlyCopies(removedBy: plan)
+    removedOnlyCopyCount = source.onlyCopies(removedBy: plan)
     self.target = Target(
       name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.passcodeSet,
       itemCount: target.items, isHypothetical: target.isHypothetical, isSimulator: isSimulator)
@@ -78,11 +78,11 @@ package struct PlanReport {
   /// The plan as a document. It is created in each call, because text output does not need it.
   package var document: PlanDocument {
     var document = PlanDocument(
-      made: reportTime, source: unredacted.source.document, target: unredacted.target, plan: plan,
+      planTime: reportTime, source: unredacted.source.document, target: unredacted.target, plan: plan,
       limitation: unredacted.source.document.kind == .archive ? .unseenItems : nil,
       notInBackup: source.sourceDeviceItems.map(PlanDocument.NotInBackup.init), dump: source.disclaimer?.planDocument,
       findings: unredacted.source.findings)
-    document.removedOnlyCopies = removedOnlyCopies
+    document.removedOnlyCopyCount = removedOnlyCopyCount
     return isRedacted ? document.redactingNames() : document
   }
 
