@@ -42,7 +42,9 @@ package struct ItemChange: Sendable, Equatable {
   ///   - old: The decrypted item of that entry.
   ///   - after: The entry in the second list.
   ///   - new: The decrypted item of that entry.
-  init?(_ before: KeychainEntry, _ old: KeychainItem, _ after: KeychainEntry, _ new: KeychainItem) {
+  init?(
+    from before: KeychainEntry, decryptedTo old: KeychainItem, to after: KeychainEntry, decryptedTo new: KeychainItem
+  ) {
     let attributes = Self.differingAttributes(old, before.scope, new, after.scope)
     let isSecretChanged = !before.cannotCompareSecret(with: after) && !Self.haveSameSecrets(old, new)
     guard !attributes.isEmpty || isSecretChanged else { return nil }
@@ -90,7 +92,7 @@ package struct ItemChange: Sendable, Equatable {
       }
   }
 
-  /// Returns whether two values are equal for any attribute.
+  /// Returns whether two values are equal without a conversion.
   private static func isIdentical(_ old: PropertyValue, _ new: PropertyValue) -> Bool {
     if case (.string(let old), .string(let new)) = (old, new) { return old.hasSameBytes(as: new) }
     return old == new
@@ -110,8 +112,8 @@ package struct ItemChange: Sendable, Equatable {
     return definition.defaultValue ?? (definition.flags.contains(.primaryKey) ? .string("") : nil)
   }
 
-  /// Returns whether two values are equal. Text and data are equal if their bytes are, as in a hashed column. Dates are
-  /// equal if they are the same moment.
+  /// Returns whether two values are equal. Text and data are equal if their bytes are equal, as in a hashed column. Dates
+  /// are equal if they are the same moment.
   static func isSame(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
     switch (old, new) {
     case (.date(let old)?, .date(let new)?): old.secondsSinceReferenceDate == new.secondsSinceReferenceDate
