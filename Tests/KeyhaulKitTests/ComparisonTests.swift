@@ -24,6 +24,9 @@ struct ComparisonTests {
     #expect(RestoreScenario.allCases.map { protection.restoreOutcome(in: $0).reason } == reasons)
   }
 
+  /// The number of items of the bundled phone `old-phone`.
+  private static let itemCount = 22
+
   @Test("The comparison for a device equals four real backups and restores")
   func device() throws {
     let setup = try TestSetup(seed: "four")
@@ -44,7 +47,7 @@ struct ComparisonTests {
       try session.restore(archive)
       let restoredCount = try KeychainSnapshot(session).items.count
       #expect(comparison[scenario].arrives == restoredCount, "\(scenario)")
-      #expect(comparison[scenario].staysBehind == 22 - restoredCount)
+      #expect(comparison[scenario].staysBehind == Self.itemCount - restoredCount)
       if scenario.onSameDevice {
         try KeychainSnapshot.empty(session.device)
         try session.insertUnchanged(rowsBefore.compactMap(\.item))
@@ -60,7 +63,7 @@ struct ComparisonTests {
     let source = try setup.bundled("old-phone").openTestSession(.reading)
     let target = try setup.phone("target", passcode: "1").openTestSession(.reading)
     let comparisons = try [true, false].map { try MigrationComparison(of: source, onto: target, hasPassword: $0) }
-    #expect(comparisons[0].items.count == 22 && comparisons[0].items == comparisons[1].items)
+    #expect(comparisons[0].items.count == Self.itemCount && comparisons[0].items == comparisons[1].items)
     #expect(comparisons.map(\.current.hasPassword) == [true, false])
   }
 
@@ -152,14 +155,14 @@ struct ComparisonTests {
         + "them")
   }
 
-  @Test("An audit groups the same items for developers")
+  @Test("An audit lists the items that can leave the device, that stay, and that have a deprecated class")
   func audit() throws {
     let setup = try TestSetup(seed: "audit")
     let source = try setup.bundled("old-phone").openTestSession(.reading)
     let audit = KeychainAudit(
       try MigrationComparison(of: source, onto: setup.bundled("new-phone").openTestSession(.reading), hasPassword: true)
     )
-    #expect(audit.items.count == 22 && audit.leaving.count == 14 && audit.staying.count == 8)
+    #expect(audit.items.count == Self.itemCount && audit.leaving.count == 14 && audit.staying.count == 8)
     #expect(
       Set(audit.deprecated.compactMap(\.identity.label))
         == ["Tracker", "Guest", "ftp.example.net", "Example Root CA"])
@@ -217,12 +220,12 @@ struct ItemsByAppTests {
     let setup = try TestSetup(seed: "apps")
     let source = try setup.bundled("old-phone").openTestSession(.reading)
     let target = try setup.bundled("new-phone").openTestSession(.reading)
-    let shares = try Restorer.plan(SimulatedBackup(of: source, hasPassword: true), onto: target, policy: .replace)
+    let summaries = try Restorer.plan(SimulatedBackup(of: source, hasPassword: true), onto: target, policy: .replace)
       .byApp(AppDirectory(source.record.apps))
-    #expect(shares.prefix(4).map(\.app.text) == ["bank", "chat", "apple", "home"])
-    #expect(shares.prefix(5).map(\.losses.count) == [3, 2, 1, 1, 0])
-    #expect(shares.first { $0.app.text == "com.apple.security.sos" }?.losses.isEmpty == true)
-    #expect(shares.reduce(0) { $0 + $1.migrates.count + $1.staysBehind.count + $1.unreadable.count } == 22)
+    #expect(summaries.prefix(4).map(\.app.text) == ["bank", "chat", "apple", "home"])
+    #expect(summaries.prefix(5).map(\.losses.count) == [3, 2, 1, 1, 0])
+    #expect(summaries.first { $0.app.text == "com.apple.security.sos" }?.losses.isEmpty == true)
+    #expect(summaries.reduce(0) { $0 + $1.migrates.count + $1.staysBehind.count + $1.unreadable.count } == 22)
     // Without a password everything stays behind, but signing in again is not the right advice.
     let planWithoutPassword = try Restorer.plan(
       SimulatedBackup(of: source, hasPassword: false), onto: target, policy: .replace)

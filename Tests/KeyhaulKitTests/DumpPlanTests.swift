@@ -72,7 +72,7 @@ struct DumpPlanTests {
     let plan = MigrationPlanner.plan([], onto: [], policy: .replace)
     let document = PlanDocument(
       planTime: "2026-11-20T18:04:00Z", source: source, target: target, plan: plan, limitation: nil,
-      dump: .init(form: "keychain-tables", sentence: "not encrypted", unknown: ["who"]))
+      dump: .init(format: "keychain-tables", sentence: "not encrypted", unknownProperties: ["who"]))
     let read = try PlanFile(parsing: PlanFile.bytes(of: document))
 
     #expect(read.document == document)

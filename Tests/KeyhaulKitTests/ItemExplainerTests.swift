@@ -78,7 +78,7 @@ struct ItemExplainerTests {
     #expect(try location(of: "nobody") == nil)
   }
 
-  @Test("The explanation for a device is the same as for a backup made now")
+  @Test("An item of a device is explained with the outcomes of a backup that is made now")
   func device() throws {
     let session = try phones.old.openTestSession()
     defer { session.invalidate() }

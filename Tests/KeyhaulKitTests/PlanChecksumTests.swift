@@ -51,7 +51,7 @@ struct PlanChecksumTests {
     }
   }
 
-  @Test("The checksum matches a plan with findings and counts of only copies")
+  @Test("The checksum matches a plan with findings and a count of only copies")
   func findings() throws {
     var plan = PlanDocument.sample()
     plan.findings = [

@@ -91,7 +91,7 @@ struct PlanDocumentTests {
     #expect(decoded.difference(from: original) == nil)
   }
 
-  @Test("The reader refuses missing members and members of another type")
+  @Test("A plan document with a missing member or an invalid value is refused")
   func damaged() throws {
     var root = try json(PlanDocument.sample())
     let changes: [(member: String, value: Any?)] = [
@@ -118,7 +118,7 @@ struct PlanSchemaTests {
     try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? Object)
   }
 
-  @Test("The schema has every member that the encoder writes, and requires no optional one")
+  @Test("The schema has every member that the encoder writes, and requires no optional member")
   func members() throws {
     let schema = try #require(
       try JSONSerialization.jsonObject(with: Data(contentsOf: Self.url)) as? Object)
@@ -206,7 +206,7 @@ struct PlanDifferenceTests {
     #expect(shorter.difference(from: now) == "it lists 3 items, but the backup has 4")
   }
 
-  @Test("Plans are equal if only one has the name of an encrypted item")
+  @Test("Plans are equal if only one of them has the name of an encrypted item")
   func encryptedNames() {
     var unnamed = now
     unnamed.items[2].identity.account = nil

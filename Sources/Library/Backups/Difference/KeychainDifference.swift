@@ -225,7 +225,7 @@ extension KeychainDifference {
         let values = positions.map { position in
           items[position].item.flatMap { ItemChange.value(of: definition.code, in: $0) }
         }
-        guard values.contains(where: { !ItemChange.isSame(values[0], $0) }) else { continue }
+        guard values.contains(where: { !ItemChange.isEquivalent(values[0], $0) }) else { continue }
         for (position, phrase) in zip(positions, phrases(definition, values)) { result[position].append(phrase) }
       }
     }

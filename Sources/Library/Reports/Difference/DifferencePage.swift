@@ -139,8 +139,9 @@ public struct DifferencePage: HTMLPage {
 
   private func row(_ change: ItemChange) -> PageTable.Row {
     PageTable.Row(
-      style: .stays, symbol: "~", item: ItemLabel(change.after, index: change.indexAfter), kind: change.after.kind,
-      app: Self.app(of: change.after), protection: change.protection, result: change.summary,
+      style: .stays, symbol: "~", item: ItemLabel(change.identityAfter, index: change.positionAfter),
+      kind: change.identityAfter.kind,
+      app: Self.app(of: change.identityAfter), protection: change.protection, result: change.summary,
       detail: change.modifiedAfter.map(LongDateFormat.day))
   }
 
