@@ -67,7 +67,7 @@ struct DumpPlanTests {
     let source = PlanDocument.Source(
       kind: .dump, name: "d", device: nil, backupDate: nil, deviceName: nil, encrypted: true, digest: "sha256:00")
     let target = PlanDocument.Target(
-      name: "t", sameDevice: nil, claimsSameDevice: false, state: "unlocked", passcodeSet: true, items: 0,
+      name: "t", sameDevice: nil, claimsSameDevice: false, state: "unlocked", isPasscodeSet: true, itemCount: 0,
       revision: "r1")
     let plan = MigrationPlanner.plan([], onto: [], policy: .replace)
     let document = PlanDocument(

@@ -35,7 +35,7 @@ struct ItemExplainerTests {
     let explanation = try #require(explanations.first)
     #expect(
       explanations.count == 1 && explanation.location == .archive(index: 0) && explanation.identity.account == "ak")
-    #expect(explanation.onTarget?.outcome == .migrates(.new) && explanation.restoreOutcomes.count == 4)
+    #expect(explanation.decisionOnTarget?.outcome == .migrates(.new) && explanation.restoreOutcomes.count == 4)
   }
 
   @Test("A position outside of the backup is refused")

@@ -74,7 +74,7 @@ struct PlanChecksumTests {
       { $0.source.deviceName = "" }, { $0.source.encrypted = false }, { $0.source.digest += "0" },
       { $0.target.name = "x" },
       { $0.target.sameDevice = nil }, { $0.target.claimsSameDevice = true }, { $0.target.state = "locked" },
-      { $0.target.passcodeSet = false }, { $0.target.items = 3 }, { $0.target.revision = "r1" },
+      { $0.target.isPasscodeSet = false }, { $0.target.itemCount = 3 }, { $0.target.revision = "r1" },
       { $0.summary.total = 5 }, { $0.summary.byReason["deleted"] = 0 }, { $0.summary.byReason = [:] },
       { $0.items.swapAt(0, 1) }, { $0.items.removeLast() }, { $0.items[0].detail = "" },
       { $0.items[0].identity.label = "" }, { $0.items[1].identity.account = nil }, { $0.items[3].protection = "ak" },

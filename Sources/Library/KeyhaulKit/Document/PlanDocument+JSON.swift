@@ -86,8 +86,8 @@ extension PlanDocument.Target {
   package var json: JSONValue {
     let target: JSONValue = [
       "name": .string(name), "same_device": sameDevice.map { .boolean($0) } ?? .null,
-      "claims_same_device": .boolean(claimsSameDevice), "state": .string(state), "passcode_set": .boolean(passcodeSet),
-      "items": .count(items), "revision": .string(revision),
+      "claims_same_device": .boolean(claimsSameDevice), "state": .string(state),
+      "passcode_set": .boolean(isPasscodeSet), "items": .count(itemCount), "revision": .string(revision),
     ]
     return isHypothetical ? target.adding([("imagined", .boolean(true))]) : target
   }
@@ -98,7 +98,8 @@ extension PlanDocument.Target {
       name: try node.member("name").string(),
       sameDevice: sameDevice.value == .null ? nil : try sameDevice.boolean(),
       claimsSameDevice: try node.member("claims_same_device").boolean(), state: try node.member("state").string(),
-      passcodeSet: try node.member("passcode_set").boolean(), items: try node.member("items").count(atLeast: 0),
+      isPasscodeSet: try node.member("passcode_set").boolean(),
+      itemCount: try node.member("items").count(atLeast: 0),
       revision: try node.member("revision").string(), isHypothetical: try node.optional("imagined")?.boolean() == true)
   }
 }

@@ -116,9 +116,9 @@ public struct PlanDocument: Sendable, Equatable {
     /// The lock state, as in `device show`.
     package var state: String
     /// Whether a passcode is set.
-    package var passcodeSet: Bool
-    /// The number of rows in the target's keychain.
-    package var items: Int
+    package var isPasscodeSet: Bool
+    /// The number of items in the target's keychain.
+    package var itemCount: Int
     /// The revision, which a restore compares to detect a stale plan.
     package var revision: String
     /// Whether the device does not exist. Such a plan cannot be carried out.
@@ -133,7 +133,7 @@ public struct PlanDocument: Sendable, Equatable {
 
     /// Creates a target.
     package init(
-      name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, passcodeSet: Bool, items: Int,
+      name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, isPasscodeSet: Bool, itemCount: Int,
       revision: String, isHypothetical: Bool = false
     ) {
       self.isHypothetical = isHypothetical
@@ -141,8 +141,8 @@ public struct PlanDocument: Sendable, Equatable {
       self.sameDevice = sameDevice
       self.claimsSameDevice = claimsSameDevice
       self.state = state
-      self.passcodeSet = passcodeSet
-      self.items = items
+      self.isPasscodeSet = isPasscodeSet
+      self.itemCount = itemCount
       self.revision = revision
     }
   }

@@ -135,32 +135,36 @@ package enum BackupExporter {
     mutating func add(_ row: KeychainRow, sealing keys: ClassKeys) {
       switch row.content {
       case .fault(let fault):
-        let item = ExportReport.Item(
+        let reportedItem = ExportReport.Item(
           identity: ItemDescriptor(undecryptable: row.summary.kind, accessGroup: row.summary.accessGroup),
           protection: row.summary.protection, rowID: row.summary.reference.rowID, isSynchronizable: nil,
           containsSecureEnclaveKey: nil)
-        report.omissions.append(item.omission(because: Reason(fault), fault.reasonText))
+        report.omissions.append(reportedItem.omission(because: Reason(fault), fault.reasonText))
       case .item(let item):
-        let entry = ExportReport.Item(
+        let reportedItem = ExportReport.Item(
           identity: ItemDescriptor(item), protection: item.protection, rowID: row.summary.reference.rowID,
           isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
         let candidate = ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
           deviceSyncs: deviceSyncs)
-        add(candidate, entry, reference: row.summary.persistentReference, sealing: keys)
+        add(candidate, reportedItem, reference: row.summary.persistentReference, sealing: keys)
       }
     }
 
     /// Adds an item in the chosen form, unless a rule excludes it.
     ///
-    /// - Parameter reference: The item's reference of 16 bytes in a backup. References of other lengths are ignored.
+    /// - Parameters:
+    ///   - candidate: The item, and what the rules need to know about it.
+    ///   - reportedItem: The item in the report.
+    ///   - reference: The item's reference of 16 bytes in a backup. References of other lengths are ignored.
+    ///   - keys: The class keys of the backup.
     mutating func add(
-      _ candidate: ExportCandidate, _ entry: ExportReport.Item, reference: [UInt8], sealing keys: ClassKeys
+      _ candidate: ExportCandidate, _ reportedItem: ExportReport.Item, reference: [UInt8], sealing keys: ClassKeys
     ) {
       guard spoolFailure == nil else { return }
       let item = candidate.item
       if let reason = ExportExclusions.exclusionReason(for: candidate) {
-        report.omissions.append(entry.omission(because: reason))
+        report.omissions.append(reportedItem.omission(because: reason))
         return
       }
       do throws(ItemCryptoError) {
@@ -168,18 +172,18 @@ package enum BackupExporter {
         switch form {
         case .encrypted(let spool, let isListed):
           store(try keys.seal(item, as: .backup, random: random), item.kind, reference, in: spool)
-          if isListed { report.exported.append(entry) }
+          if isListed { report.exported.append(reportedItem) }
         case .decrypted(let isListed):
           let (keyClass, opening) = try opening(of: item, sealing: keys)
           let backupItem = BackupItem(
             index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
             keyClass: keyClass, classKey: nil, opening: opening)
           items.append(backupItem)
-          if isListed { report.exported.append(backupItem.item.map(entry.sharing) ?? entry) }
+          if isListed { report.exported.append(backupItem.item.map(reportedItem.sharing) ?? reportedItem) }
         }
         report.exportedCount += 1
       } catch {
-        report.omissions.append(entry.omission(because: .malformed, error.reason))
+        report.omissions.append(reportedItem.omission(because: .malformed, error.reason))
       }
     }
   }

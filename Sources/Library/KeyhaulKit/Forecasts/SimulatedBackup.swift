@@ -287,24 +287,24 @@ extension BackupExporter.Export {
   /// Adds a dump's item, or the reason why it is not in the backup.
   mutating func add(_ dumped: DumpedItem, sealing keys: ClassKeys) {
     guard let item = dumped.item else {
-      let entry = ExportReport.Item(
+      let reportedItem = ExportReport.Item(
         identity: ItemDescriptor(undecryptable: dumped.kind), protection: dumped.protection, rowID: Int64(dumped.index),
         isSynchronizable: nil, containsSecureEnclaveKey: nil)
-      report.omissions.append(entry.omission(because: dumped.fault?.reason ?? .malformed, dumped.fault?.detail))
+      report.omissions.append(reportedItem.omission(because: dumped.fault?.reason ?? .malformed, dumped.fault?.detail))
       return
     }
-    let entry = ExportReport.Item(
+    let reportedItem = ExportReport.Item(
       identity: ItemDescriptor(item), protection: item.protection, rowID: Int64(dumped.index),
       isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
     guard item.protection != nil else {
-      report.omissions.append(entry.omission(because: .malformed, "it has no known protection class"))
+      report.omissions.append(reportedItem.omission(because: .malformed, "it has no known protection class"))
       return
     }
     let candidate = ExportCandidate(
       item: item, isAccessControlled: item[.accessControl] != nil,
       isAppClip: item[.appClip]?.integerValue.map { $0 != 0 } ?? false)
     let reference = item[.persistentReference]?.dataValue ?? []
-    add(candidate, entry, reference: reference, sealing: keys)
+    add(candidate, reportedItem, reference: reference, sealing: keys)
   }
 }
 

@@ -106,8 +106,8 @@ public struct PlanPage: HTMLPage {
         page.text("To ")
         page.element("strong") { $0.name(target.name) }
         page.text(
-          ": \(state), \(target.passcodeSet ? "passcode set" : "no passcode"), "
-            + "\(HumanReadable.count(target.items, "item")). \(policyText) Nothing has been changed yet.")
+          ": \(state), \(target.isPasscodeSet ? "passcode set" : "no passcode"), "
+            + "\(HumanReadable.count(target.itemCount, "item")). \(policyText) Nothing has been changed yet.")
       }
       if source.kind == .archive {
         page.element("p", ["class": "facts"], BackupBlindSpots.line)

@@ -38,15 +38,15 @@ package struct PlanReport {
     let target = PlanDocument.Target(
       name: session.name, sameDevice: plan.isSameDevice,
       claimsSameDevice: source.document.device == session.record.udid, state: session.state.rawValue,
-      passcodeSet: session.isPasscodeSet, items: itemCount, revision: session.record.revision)
+      isPasscodeSet: session.isPasscodeSet, itemCount: itemCount, revision: session.record.revision)
     self.init(plan, of: source, onto: target, session.state, made: made, isRedacted: isRedacted)
   }
 
   /// Creates the report of a plan for a new device, which is assumed to be empty, unlocked and protected by a passcode.
   package init(_ plan: MigrationPlan, of source: ReportSource, ontoNew name: String, made: KeychainDate) {
     let target = PlanDocument.Target(
-      name: name, sameDevice: false, claimsSameDevice: false, state: DeviceState.unlocked.rawValue, passcodeSet: true,
-      items: 0, revision: RestoreTarget.noRevision, isHypothetical: true)
+      name: name, sameDevice: false, claimsSameDevice: false, state: DeviceState.unlocked.rawValue, isPasscodeSet: true,
+      itemCount: 0, revision: RestoreTarget.noRevision, isHypothetical: true)
     self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false)
   }
 
@@ -54,7 +54,7 @@ package struct PlanReport {
   package init(_ plan: MigrationPlan, of source: ReportSource, onto simulator: SimulatorTarget, made: KeychainDate) {
     let target = PlanDocument.Target(
       name: simulator.name, sameDevice: plan.isSameDevice, claimsSameDevice: false,
-      state: DeviceState.unlocked.rawValue, passcodeSet: false, items: simulator.itemCount,
+      state: DeviceState.unlocked.rawValue, isPasscodeSet: false, itemCount: simulator.itemCount,
       revision: RestoreTarget.simulator(simulator).revision)
     self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false, isSimulator: true)
   }
@@ -70,8 +70,8 @@ package struct PlanReport {
     unredacted = (source, target)
     removedOnlyCopyCount = source.onlyCopies(removedBy: plan)
     self.target = Target(
-      name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.passcodeSet,
-      itemCount: target.items, isHypothetical: target.isHypothetical, isSimulator: isSimulator)
+      name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.isPasscodeSet,
+      itemCount: target.itemCount, isHypothetical: target.isHypothetical, isSimulator: isSimulator)
     unlockCommand = "keyhaul device unlock \(ShellQuoting.quote(self.target.name))"
   }
 
