@@ -193,8 +193,8 @@ struct ComparableItems {
     return coverSizes.min() ?? 0
   }
 
-  /// Splits the decrypted items of one list. They are certainly missing in the other list, or may be among its encrypted
-  /// items of the same kind and class.
+  /// Splits the unmatched decrypted items of one list into items that are certainly missing in the other list, and items
+  /// that may be encrypted there. An item may be encrypted there if an encrypted item has the same kind and class.
   func split(
     _ unmatched: [KeychainEntry], amongEncrypted encrypted: [KeychainEntry]
   ) -> (certain: [KeychainEntry], possible: [KeychainEntry]) {

@@ -162,8 +162,8 @@ final class ExtractionJournal: Sendable {
   /// Adds to the number of bytes that were read.
   func add(_ byteCount: Int64) { readByteCount.wrappingAdd(byteCount, ordering: .relaxed) }
 
-  /// The number of stored bytes of the entries that were read, for the progress.
-  var doneByteCount: Int64 { readByteCount.load(ordering: .relaxed) }
+  /// The progress in stored bytes.
+  var finishedByteCount: Int64 { readByteCount.load(ordering: .relaxed) }
 
   var hasStopped: Bool { isStopped.load(ordering: .acquiring) }
 

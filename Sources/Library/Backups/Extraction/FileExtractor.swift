@@ -63,7 +63,7 @@ package struct FileExtractor: Sendable {
   }
 
   /// A function that receives the progress in stored bytes. It returns `false` to stop the extraction.
-  package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
+  package typealias Progress = (_ finishedByteCount: Int64, _ totalByteCount: Int64) -> Bool
 
   /// Extracts the files of a request.
   ///
@@ -112,7 +112,7 @@ package struct FileExtractor: Sendable {
     let journal = job.journal
     let total = job.plan.byteCount
     func report() {
-      guard !journal.hasStopped, !progress(min(journal.doneByteCount, total), total) else { return }
+      guard !journal.hasStopped, !progress(min(journal.finishedByteCount, total), total) else { return }
       journal.stop(KeyhaulError(.interrupted, "it was stopped"))
     }
     let runningWorkers = DispatchGroup()

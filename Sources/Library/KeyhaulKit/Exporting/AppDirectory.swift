@@ -5,8 +5,9 @@ package import VirtualDevice
 
 /// The apps of a device or a backup, for naming the owners of items.
 ///
-/// An app is named only if its access group proves it: the group is the app's own identifier after a team's prefix, or
-/// a group that the app's entry lists. Otherwise the group is shown with its team.
+/// An app is named as an item's owner only if the item's access group proves it: the group is the app's own identifier
+/// after a team's prefix, or the device or the backup lists the group for the app. Otherwise, the group is shown with
+/// its team.
 ///
 /// Source: Apple, "Sharing access to keychain items among a collection of apps" (the application identifier is an
 /// access group of its app).
@@ -31,7 +32,7 @@ public struct AppDirectory: Sendable {
   /// - Parameters:
   ///   - names: The names of the apps by their identifiers. An app without a known name has its identifier as its name.
   ///   - apps: The apps that the user installed.
-  ///   - groups: The app groups that an app's entry names, by the app's identifier.
+  ///   - groups: The app groups that the backup lists for an app, by the app's identifier.
   package init(
     installed names: [String: String], apps: [InstalledApp] = [], groups: [String: [String]] = [:]
   ) {

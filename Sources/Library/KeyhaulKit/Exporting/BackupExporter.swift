@@ -8,7 +8,7 @@ package import VirtualDevice
 
 /// Exports a device's keychain for a backup, according to the export rules.
 package enum BackupExporter {
-  /// The first version whose backups Keyhaul writes.
+  /// The first version of iOS for which Keyhaul writes backups.
   ///
   /// Source: libimobiledevice's and Apple's change of the backup format in iOS 10.2.
   static let firstWritableVersion = "10.2"

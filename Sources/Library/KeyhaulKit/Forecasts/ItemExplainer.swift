@@ -45,8 +45,8 @@ package struct ItemExplainer {
 
   // MARK: A backup
 
-  /// Explains the selected items of a backup. If none is selected there, and the selection has no position, explains the
-  /// selected items of the source device and of the target.
+  /// Explains the selected items of a backup. If the backup contains no such item, and the selection has no position,
+  /// explains the selected items of the source device and of the target.
   ///
   /// - Parameters:
   ///   - backup: The backup, decrypted with all available keys.

@@ -16,7 +16,7 @@ package struct ItemExplanation: Sendable {
     case deleted
     /// On the source device but not in the backup. A rule excludes the item; without a rule, it was added later.
     case missing(from: String, rule: Reason?)
-    /// On the target only, which is not the source device.
+    /// Only on the target, which is not the source device.
     case targetOnly(isRemoved: Bool)
   }
 

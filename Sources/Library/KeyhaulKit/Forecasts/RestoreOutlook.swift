@@ -49,8 +49,8 @@ public struct RestoreOutlook: Sendable {
   ///   - unlockedWithDeviceKey: The same backup, decrypted with the hardware key of the alleged source device; `nil` if
   ///     the key is not available. If the key decrypts nothing, it belongs to another device and is ignored.
   ///   - sourceDeviceItems: The items of the source device; `nil` if the device is not available.
-  /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
-  ///   whose class keys are not bound to hardware.
+  /// - Throws: Category `damaged` if the device never finished the backup; `refused` if the backup has no password and
+  ///   its class keys are not bound to hardware.
   package init(
     of backup: UnlockedBackup, unlockedWithDeviceKey: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(KeyhaulError) {
@@ -155,8 +155,8 @@ extension RestoreOutlook {
 
   /// Returns the counts of one restore.
   ///
-  /// - Parameter scenario: The restore, one of `RestoreScenario.allCases`. If the outlook is that of a backup with a
-  ///   password and the restore is without one, or the reverse, the items are counted by their protection classes.
+  /// - Parameter scenario: The restore, one of `RestoreScenario.allCases`. For a backup, a restore with the opposite
+  ///   password setting is not checked; its items are counted by their protection classes.
   public func counts(_ scenario: RestoreScenario) -> Counts {
     var counts = Counts()
     if !sourceIsBackup { (counts.never, counts.since) = (0, 0) }

@@ -19,7 +19,7 @@ public final class SimulatedBackup: Sendable {
   private let keybag: Keybag
   /// An artificial item of each class in the backup, encrypted for the keybag.
   private let probes: KeychainBackupFile
-  /// The key of a random password that exists only as long as this value.
+  /// The passcode key of the keybag. It is derived from a random password, or without a password from the empty one.
   private let passcodeKey: Secret
 
   /// The contents from the device or from a dump of it, which do not depend on the password.

@@ -71,8 +71,7 @@ public struct Backup: Sendable {
 extension Backup {
   /// Predicts restores of the backup to a new device and to the same device after it was erased, without a target.
   ///
-  /// - Throws: Category `damaged` for a backup that was never finished, `refused` for one that anyone could have
-  ///   written.
+  /// - Throws: Category `damaged` if the backup was never finished; `refused` if anyone could have written the backup.
   public func outlook() throws(KeyhaulError) -> RestoreOutlook {
     guard deviceKey != nil else { return try RestoreOutlook(of: opened, unlockedWithDeviceKey: nil) }
     return try RestoreOutlook(of: try Self.open(archive, key, with: nil), unlockedWithDeviceKey: opened)
@@ -84,7 +83,7 @@ extension Backup {
   ///   - device: The target. It may be locked, and may be the source device.
   ///   - policy: The treatment of the target's own items before the import. iOS replaces them.
   /// - Returns: The plan, which is valid until the device changes.
-  /// - Throws: Category `damaged` for a backup that was never finished, and the errors of the device, such as `busy`.
+  /// - Throws: Category `damaged` if the backup was never finished; the errors of the device, such as `busy`.
   public func plan(
     onto device: VirtualDevice, existing policy: ExistingItemPolicy = .replace
   ) throws(KeyhaulError) -> Plan {

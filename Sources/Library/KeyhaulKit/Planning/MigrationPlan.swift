@@ -14,9 +14,11 @@ public struct MigrationPlan: Sendable {
   package let removed: [ItemDescriptor]
   /// The treatment of the target's own items before the import.
   package let policy: ExistingItemPolicy
-  /// Whether the target is the source device: `true` if its hardware key decrypts an item of every class that needs it,
-  /// `false` if it decrypts no such item; `nil` if no item needs the key, or if the key decrypts items of some of these
-  /// classes and not of others.
+  /// Whether the target is the source device, according to its hardware key:
+  ///
+  /// - `true` if the key decrypts an item of every class that needs a hardware key.
+  /// - `false` if the key decrypts no such item.
+  /// - `nil` if no item needs a hardware key, or if the key decrypts items of only some of these classes.
   package let isSameDevice: Bool?
   /// The imports that `Restorer` makes, in order, each with its expected result.
   package let imports: [PlannedImport]
@@ -190,7 +192,7 @@ public struct MigrationPlan: Sendable {
     return order.flatMap { kind in decisions.filter { $0.overwrites == kind } }
   }
 
-  /// The outcome for one item. Every case has a reason, so that reports never have to guess.
+  /// The outcome for one item. Every case states the effect or the reason, so reports never have to guess.
   public enum Outcome: Sendable, Hashable {
     /// The item is on the target afterwards, with this change.
     case migrates(Change)
