@@ -49,8 +49,8 @@ extension KeyhaulError {
     self.init(code, reason, meaning: ErrorMeaning(category, summary, advice: advice))
   }
 
-  /// Returns the error of a backup that could not be made. If there was no space for its temporary files, the error
-  /// advises another folder for them.
+  /// Returns the error of a backup that could not be made. If there was no space for temporary files, the error advises
+  /// a different folder for them.
   static func advisingTemporaryFolder(for error: KeyhaulError) -> KeyhaulError {
     guard error.code == .noTemporarySpace else { return error }
     return error.with(

@@ -35,7 +35,7 @@ public struct BackupArchive: Sendable {
 
   /// The keybag with wrapped keys.
   package var keybag: Keybag { manifest.keybag }
-  /// The source device, from its own data and the computer's.
+  /// The source device, according to the data of the device and of the computer.
   public let device: BackupDevice
   /// The date of the backup.
   package var date: KeychainDate? { manifest.date ?? status?.date }

@@ -36,7 +36,7 @@ package final class BackupLock: Sendable {
   ///   - limit: The maximum time to wait for other processes.
   ///   - shouldContinue: Returns whether to keep waiting. Called at least every 20 ms.
   /// - Returns: The lock, or `nil` if nothing exists at the path or its file system does not support file locks.
-  /// - Throws: `.busy` if another process still uses the backup, `.unreadable` if the system refuses.
+  /// - Throws: `.busy` if another process still uses the backup, `.unreadable` if the system refuses the lock.
   package static func acquire(
     _ path: String, for access: Access, wait limit: Duration = .zero, shouldContinue: @escaping () -> Bool = { true }
   ) throws(KeyhaulError) -> BackupLock? {

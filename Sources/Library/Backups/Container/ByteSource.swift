@@ -131,7 +131,7 @@ package final class FileDescriptorSource: ByteSource {
 /// Limits the ratio of decompressed to compressed bytes, so that a small file cannot cause unlimited work.
 package final class DecompressingSource: ByteSource {
   private let reader: LibArchiveReader
-  /// Checks gzip checksums. The Zstandard decoder checks its own.
+  /// The verifier of gzip checksums. The Zstandard decoder checks its own checksums.
   private let checksumVerifier: GzipChecksumVerifier?
   private let source: FileDescriptorSource
   private let limits: BackupLimits

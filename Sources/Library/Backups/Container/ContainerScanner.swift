@@ -184,7 +184,7 @@ struct ContainerScanner {
     }
     let layout = parts.layout ?? .manifestDB
     let stored = storedPayloads(in: directory, layout, hasBothLists: parts.contains(layout.other.listPart))
-    // The keychain file may have either name, also in capitals.
+    // The keychain file may have the name of either layout, also in capitals.
     let keychain = MetadataFile.keychainFileIdentifier
     if let path = stored.unusualPath(of: keychain) {
       parts[large: layout.keychainPart] = parts[large: path.contains("/") ? .keychain : .oldKeychain]

@@ -2,7 +2,7 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// Two lists of items, split into items that can be compared and items that are encrypted on either side.
+/// Two lists of items, split into items that can be compared and items that are encrypted in either list.
 struct ComparableItems {
   /// The decrypted items of the first list that do not correspond to an encrypted item of the second.
   private(set) var decryptedInFirst: [KeychainEntry] = []

@@ -59,8 +59,8 @@ final class ManifestDatabase: Sendable {
     return connection
   }
 
-  /// Runs SQLite's own check of every page and index, unless the database is truncated, which would be the check's only
-  /// finding. If the check fails, each row is tried separately.
+  /// Runs SQLite's own check of every page and index. A truncated database is not checked, because it certainly fails.
+  /// If the database fails, each row is tried separately.
   private func checkPages(_ connection: ManifestConnection) throws(KeyhaulError) {
     var fault = bytes.truncation
     if fault == nil, let result = try connection.firstFault() {

@@ -16,7 +16,7 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
   /// The manifest database is in SQLite's write-ahead mode.
   case databaseInWriteAheadMode
   /// SQLite's log `Manifest.db-wal` contains a part of the list of files, or `Manifest.db-journal` reverts an
-  /// incomplete change. Keyhaul applies either, as SQLite does.
+  /// incomplete change. Keyhaul applies the log or the journal, as SQLite does.
   case listJournalRead(name: String)
   /// The recorded size of the keychain file differs from its actual size, which is used.
   case sizeDiffers(recorded: Int64, found: Int64)

@@ -224,7 +224,7 @@ public struct PlanDocument: Sendable, Equatable {
   ///   - source: The backup or the device that the plan was made from.
   ///   - target: The device that the plan was made for.
   ///   - plan: The decisions.
-  ///   - limitation: The limits of a backup; `nil` if the source is a device, which shows all its items.
+  ///   - limitation: The statement about items that are in no backup; `nil` if the source is not a backup.
   ///   - notInBackup: The items of the source device that are not in the backup; `nil` if the device was not available.
   ///   - dump: The remarks about a dump; `nil` if the source is not a dump.
   ///   - findings: Anomalies of the backup that did not prevent the plan.

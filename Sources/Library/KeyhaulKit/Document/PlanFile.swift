@@ -4,8 +4,8 @@ import KeychainFormats
 
 /// A plan as a file: the document and a checksum of every byte except the checksum's own digits.
 ///
-/// The checksum is not a seal. Anyone who edits a plan can compute it again; the result is another plan, and is checked
-/// like any plan.
+/// The checksum is not a seal. Anyone who edits a plan can compute the checksum again. The result is a different plan,
+/// and is checked like any plan.
 package struct PlanFile: Sendable {
   /// The plan in the file.
   package let document: PlanDocument

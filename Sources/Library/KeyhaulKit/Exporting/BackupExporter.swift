@@ -13,7 +13,7 @@ package enum BackupExporter {
   /// Source: libimobiledevice's and Apple's change of the backup format in iOS 10.2.
   static let firstWritableVersion = "10.2"
 
-  /// Reads every row, encrypts the exportable items for a new keybag, and reports the others.
+  /// Reads every row, encrypts the exportable items for a new keybag, and reports the items that are left out.
   ///
   /// - Parameters:
   ///   - session: A session of the unlocked device.

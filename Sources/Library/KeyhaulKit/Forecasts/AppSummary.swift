@@ -24,7 +24,7 @@ package struct AppSummary: Sendable {
 
 /// The apps that lose items in the move.
 package struct AppsNeedingSignIn: Sendable {
-  /// The apps, those with the most losses first.
+  /// The apps, in descending order of their losses.
   package let apps: [AppSummary]
   /// The number of lost items whose owner is unknown because they are encrypted.
   package let encryptedCount: Int

@@ -1,8 +1,8 @@
 import KeychainFormats
 package import KeychainRules
 
-/// An overview for developers of the items that apps store: those that can leave the device, those that never do, and
-/// those with a deprecated protection class.
+/// An overview of the items that apps store, for developers. It lists the items that can leave the device, the items that
+/// never leave it, and the items with a deprecated protection class.
 package struct KeychainAudit: Sendable {
   /// The items in the order of the backup or of the device's plan.
   package let items: [MigrationComparison.Item]

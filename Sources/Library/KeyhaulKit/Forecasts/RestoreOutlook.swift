@@ -13,7 +13,7 @@ public struct RestoreOutlook: Sendable {
   public let comparison: MigrationComparison
   /// The plan of a restore to the new device, for reports about one target.
   public let planForNewDevice: MigrationPlan
-  /// Whether the items are those of a backup; otherwise, they are all items of a device.
+  /// Whether the items are the items of a backup. Otherwise, they are all items of a device.
   package let sourceIsBackup: Bool
   /// The positions of items that should return to the same device according to their class. The key that would prove
   /// this is not available.
@@ -218,8 +218,8 @@ extension RestoreOutlook {
     package let warningOnReturn: ArrivalWarning?
   }
 
-  /// All known items: those of the backup or of the device in their order, then those that are only on the source
-  /// device.
+  /// All known items: first the items of the backup or of the device in their order, then the items that are only on the
+  /// source device.
   public var items: [Item] {
     let toSameDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)
     let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
@@ -263,7 +263,7 @@ extension MigrationComparison.Item {
 }
 
 extension Restorer {
-  /// Plans the restore of a simulated backup to an empty device: a new one, or the same one after it was erased.
+  /// Plans the restore of a simulated backup to an empty device: a new device, or the source device after it was erased.
   /// Positions are as for an existing target. The plan cannot be carried out.
   ///
   /// - Parameters:

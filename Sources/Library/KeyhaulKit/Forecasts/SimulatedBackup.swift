@@ -22,7 +22,7 @@ public final class SimulatedBackup: Sendable {
   /// The passcode key of the keybag. It is derived from a random password, or without a password from the empty one.
   private let passcodeKey: Secret
 
-  /// The contents from the device or from a dump of it, which do not depend on the password.
+  /// The contents from the device or from a dump of the device. They do not depend on the password.
   private struct Contents {
     let source: String
     /// Whether items keep the positions of their source (`ExportReport.Item.rowID`). Otherwise, they have their

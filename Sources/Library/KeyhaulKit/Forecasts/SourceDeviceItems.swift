@@ -36,8 +36,8 @@ public struct SourceDeviceItems: Sendable {
   package let isProven: Bool
   /// The items of the device that are not in the backup.
   public let absent: [Item]
-  /// The number of items that are on the device and in the backup, including those that differ, or that are encrypted
-  /// in the backup.
+  /// The number of items that are on the device and in the backup, including items that differ or that are encrypted in
+  /// the backup.
   package let includedCount: Int
   /// The number of items in the backup that the device has changed since the backup.
   package let changedCount: Int

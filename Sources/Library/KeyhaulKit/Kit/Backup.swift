@@ -27,8 +27,8 @@ public struct Backup: Sendable {
   ///   - limit: The maximum number of PBKDF2 iterations of both steps together, checked before any work. Real backups
   ///     require 10,010,000.
   /// - Throws: Category `notFound` if there is no backup at the path; `wrongPassword` if the password is wrong or missing;
-  ///   `damaged`; `refused` over a limit, or if a backup without a password is given one; `busy` if another process is
-  ///   changing the backup; the errors of the source device.
+  ///   `damaged`; `refused` if a limit is exceeded, or if a password is given for a backup without one; `busy` if another
+  ///   process is changing the backup; the errors of the source device.
   public init(
     path: String, password: borrowing Secret? = nil, sourceDevice: VirtualDevice? = nil,
     acceptingAtMost limit: Int = IterationLimit.standard

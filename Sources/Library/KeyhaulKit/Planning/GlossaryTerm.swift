@@ -18,7 +18,7 @@ public enum GlossaryTerm: Sendable, Hashable, CaseIterable {
   case removed
   /// A restore that replaces keeps an item of the target.
   case preserved
-  /// The backup's keychain was encrypted for another keybag.
+  /// The backup's keychain was encrypted for a different keybag.
   case keybagMismatch
   /// A file of the backup does not match the seal.
   case sealBroken

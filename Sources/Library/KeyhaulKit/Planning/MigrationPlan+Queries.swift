@@ -46,7 +46,7 @@ extension MigrationPlan {
     removedOnlyCopyCount(ofKinds: decisions.filter { $0.outcome.fate == .unreadable }.map(\.identity.kind))
   }
 
-  /// Returns the maximum number of such only copies for a plan that contains only a part of a backup's items.
+  /// Returns the maximum number of removed items that may be only copies, for a plan with a part of a backup's items.
   ///
   /// - Parameter kinds: The kinds of all unreadable items in the backup, each as often as it occurs.
   package func removedOnlyCopyCount(ofKinds kinds: [ItemKind]) -> Int {

@@ -3,7 +3,7 @@ import Basics
 public import KeychainFormats
 public import KeychainRules
 
-/// The decisions of restoring a backup to a device, made without changing either.
+/// The decisions about restoring a backup to a device. A plan changes neither the backup nor the device.
 ///
 /// The plan depends on the keys and on the target's rows, never on a name or an identifier. Reports print this value,
 /// JSON contains it, and `Restorer` carries it out.
@@ -24,7 +24,7 @@ public struct MigrationPlan: Sendable {
   package let imports: [PlannedImport]
   /// Whether `Restorer` can carry out the plan. Otherwise, the plan contains no imports and is only for reports.
   package let isExecutable: Bool
-  /// The number of rows that the policy removes before the first import, including those that are added again.
+  /// The number of rows that the policy removes before the first import, including rows that are added again.
   package let removedRowCount: Int
 
   /// The items of the plan; empty without imports.
