@@ -57,7 +57,7 @@ struct OutlookPageTests {
       MigrationComparison(items, current: toNewDevice), planForNewDevice: plan, sourceIsBackup: true,
       triedDeviceKey: false)
     let source = PlanDocument.Source(
-      kind: .archive, name: "family.backup", device: nil, made: "2026-11-20T18:04:10Z", deviceName: phone,
+      kind: .archive, name: "family.backup", device: nil, backupDate: "2026-11-20T18:04:10Z", deviceName: phone,
       encrypted: hasPassword, digest: "sha256:" + String(repeating: "4f", count: 32))
     let apps = AppDirectory(
       installed: ["org.example.bank": "Example Bank", "org.example.mail": "Example Mail"],

@@ -135,7 +135,7 @@ package struct JSONCursor {
   }
 
   /// Returns an integer that is at least `minimum`.
-  package func count(from minimum: Int) throws(Fault) -> Int {
+  package func count(atLeast minimum: Int) throws(Fault) -> Int {
     guard let number = Int(exactly: try integer()), number >= minimum else { throw fault("is less than \(minimum)") }
     return number
   }

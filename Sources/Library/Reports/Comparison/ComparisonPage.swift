@@ -73,7 +73,8 @@ public struct ComparisonPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.text("Compared \(LongDateFormat.dateAndTime(document.made)). \(sourceIsBackup ? "Backup" : "Device") ")
+          let planTime = LongDateFormat.dateAndTime(document.planTime)
+          page.text("Compared \(planTime). \(sourceIsBackup ? "Backup" : "Device") ")
           page.element("code", document.source.digest)
           page.text(".")
         }
@@ -222,7 +223,7 @@ extension PageTable.Row {
     ].compactMap(\.self)
     self.init(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
-      app: app.kind == .unknown ? "" : app.displayName, protection: item.protection, result: result,
+      app: app.kind == .encrypted ? "" : app.displayName, protection: item.protection, result: result,
       detail: details.joined(separator: "; "))
   }
 

@@ -139,15 +139,16 @@ public struct DifferencePage: HTMLPage {
 
   private func row(_ change: ItemChange) -> PageTable.Row {
     PageTable.Row(
-      style: .stays, symbol: "~", item: ItemLabel(change.after, index: change.indexAfter), kind: change.after.kind,
-      app: Self.app(of: change.after), protection: change.protection, result: change.summary,
+      style: .stays, symbol: "~", item: ItemLabel(change.identityAfter, index: change.positionAfter),
+      kind: change.identityAfter.kind,
+      app: Self.app(of: change.identityAfter), protection: change.protection, result: change.summary,
       detail: change.modifiedAfter.map(LongDateFormat.day))
   }
 
   /// Returns the name of an item's app according to its access group, because no list of apps is valid for both sides.
   private static func app(of identity: ItemDescriptor) -> String {
     let app = AppDirectory([]).app(of: identity)
-    return app.kind == .unknown ? "" : app.displayName
+    return app.kind == .encrypted ? "" : app.displayName
   }
 
   // MARK: What is not compared

@@ -94,7 +94,8 @@ package struct DumpDisclaimer {
   /// The disclaimer as a part of a plan's document.
   package var planDocument: PlanDocument.Dump {
     PlanDocument.Dump(
-      form: dump.format.rawValue, sentence: sentence, unknown: moveAssumptions + skippedSentences + remarks)
+      format: dump.format.rawValue, sentence: sentence,
+      unknownProperties: moveAssumptions + skippedSentences + remarks)
   }
 
   private var json: JSONValue {

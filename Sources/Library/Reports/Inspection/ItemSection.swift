@@ -101,7 +101,7 @@ struct ItemSection {
     let app = backup.apps.app(of: item.identity)
     return PageTable.Row(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
-      app: app.kind == .unknown ? "" : app.displayName, protection: item.protection, result: result,
+      app: app.kind == .encrypted ? "" : app.displayName, protection: item.protection, result: result,
       detail: item.reason?.rawValue)
   }
 }

@@ -81,7 +81,7 @@ public struct OutlookPage: HTMLPage {
 
   /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
   private var origin: String {
-    let date = summary.source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
+    let date = summary.source.backupDate.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = summary.source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }
@@ -193,7 +193,7 @@ extension PageTable.Row {
     let absence = item.outlook == .neither && item.reason == nil ? "it is not in this backup" : nil
     self.init(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
-      app: summary.isRedacted || app.kind == .unknown ? "" : app.displayName, protection: item.protection,
+      app: summary.isRedacted || app.kind == .encrypted ? "" : app.displayName, protection: item.protection,
       result: result,
       detail: (item.warning ?? item.warningOnReturn)?.explanation.headline ?? item.reason?.explanation.headline
         ?? absence

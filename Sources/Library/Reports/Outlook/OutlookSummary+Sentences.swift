@@ -68,7 +68,7 @@ extension OutlookSummary {
       return
         "These are the items of \(HTMLWriter.shortened(phone)), a virtual device, as it is now; no backup was read."
     }
-    let date = source.made.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
+    let date = source.backupDate.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
     let device = isRedacted ? "the source device" : source.deviceName
     let maker = device.map { " by \(HTMLWriter.shortened($0))" } ?? ""
     let password = protection ?? (source.encrypted ? "with a password" : "without a password")

@@ -55,7 +55,7 @@ public struct PlanPage: HTMLPage {
   /// Returns the name of an item's app; empty if the item is encrypted or left out.
   func app(of identity: ItemDescriptor) -> String {
     let app = apps.app(of: identity)
-    return isRedacted ? "" : app.kind == .unknown ? "" : app.displayName
+    return isRedacted ? "" : app.kind == .encrypted ? "" : app.displayName
   }
 
   /// Returns the page as one document. Equal plans give equal pages.
@@ -79,8 +79,8 @@ public struct PlanPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.text(
-            "Plan made \(LongDateFormat.dateAndTime(document.made)). \(source.kind == .archive ? "Backup" : "Device") ")
+          let planTime = LongDateFormat.dateAndTime(document.planTime)
+          page.text("Plan made \(planTime). \(source.kind == .archive ? "Backup" : "Device") ")
           page.element("code", source.digest)
           page.text(", \(HTMLWriter.shortened(target.name)) at revision ")
           page.element("code", HTMLWriter.shortened(target.revision))
@@ -106,8 +106,8 @@ public struct PlanPage: HTMLPage {
         page.text("To ")
         page.element("strong") { $0.name(target.name) }
         page.text(
-          ": \(state), \(target.passcodeSet ? "passcode set" : "no passcode"), "
-            + "\(HumanReadable.count(target.items, "item")). \(policyText) Nothing has been changed yet.")
+          ": \(state), \(target.isPasscodeSet ? "passcode set" : "no passcode"), "
+            + "\(HumanReadable.count(target.itemCount, "item")). \(policyText) Nothing has been changed yet.")
       }
       if source.kind == .archive {
         page.element("p", ["class": "facts"], BackupBlindSpots.line)
@@ -117,7 +117,7 @@ public struct PlanPage: HTMLPage {
 
   /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
   private var origin: String {
-    let date = source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
+    let date = source.backupDate.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }

@@ -24,7 +24,7 @@ package struct DifferenceReport: Report {
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var rows = difference.added.map { Self.row(of: $0, symbol: "+", state: "new", color: .green) }
     rows += difference.changed.map {
-      Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), color: .yellow)
+      Row(symbol: "~", identity: $0.identityAfter, remark: Self.remark(on: $0), color: .yellow)
     }
     rows += difference.removed.map { Self.row(of: $0, symbol: "-", state: "missing", color: .red) }
     rows += (difference.possiblyInSecond + difference.possiblyInFirst).map {

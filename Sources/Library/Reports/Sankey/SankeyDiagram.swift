@@ -166,10 +166,10 @@ extension SankeyDiagram.Origin {
   /// Creates the origin of an app's items.
   init(_ app: AppName) {
     switch app.kind {
-    case .app, .identifier: self = .app(app)
+    case .app, .teamGroup: self = .app(app)
     case .group: self = app.isAppleGroup ? .system : .app(app)
-    case .unnamed: self = .noApp
-    case .unknown: self = .encrypted
+    case .withoutGroup: self = .noApp
+    case .encrypted: self = .encrypted
     }
   }
 

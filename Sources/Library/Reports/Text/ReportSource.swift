@@ -33,7 +33,7 @@ package struct ReportSource {
 
   /// Returns the number of removed items that may be the only good copies of items that the backup has lost.
   package func onlyCopies(removedBy plan: MigrationPlan) -> Int {
-    mayLackItems ? plan.removed.count : plan.removedOnlyCopies(of: lostKinds)
+    mayLackItems ? plan.removed.count : plan.removedOnlyCopyCount(ofKinds: lostKinds)
   }
 
   /// The protection of the backup, according to its contents.
@@ -73,7 +73,7 @@ package struct ReportSource {
     backupDate = archive.date
     findings = archive.findings
     document = PlanDocument.Source(
-      kind: .archive, name: name, device: archive.device.identifier, made: archive.date.map(Timestamp.text),
+      kind: .archive, name: name, device: archive.device.identifier, backupDate: archive.date.map(Timestamp.text),
       deviceName: archive.device.name, encrypted: archive.isEncrypted, digest: archive.digest)
   }
 
@@ -87,7 +87,7 @@ package struct ReportSource {
     apps = AppDirectory(session.record.apps)
     let digest = try Digest.sha256(Array("\(session.record.udid)\0\(session.record.revision)".utf8))
     document = PlanDocument.Source(
-      kind: .device, name: session.name, device: session.record.udid, made: nil, deviceName: session.name,
+      kind: .device, name: session.name, device: session.record.udid, backupDate: nil, deviceName: session.name,
       encrypted: hasPassword, digest: "sha256:" + String(hexadecimal: digest))
   }
 
@@ -102,7 +102,7 @@ package struct ReportSource {
     backupDate = nil
     apps = AppDirectory([])
     document = PlanDocument.Source(
-      kind: .dump, name: name, device: nil, made: nil, deviceName: nil, encrypted: hasPassword,
+      kind: .dump, name: name, device: nil, backupDate: nil, deviceName: nil, encrypted: hasPassword,
       digest: "sha256:" + String(hexadecimal: digest))
     disclaimer = DumpDisclaimer(dump, named: name)
   }

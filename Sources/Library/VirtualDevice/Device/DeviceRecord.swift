@@ -137,10 +137,10 @@ extension DeviceRecord {
     build = try root.optional("build")?.string()
     created = try root.member("created").date()
     isSyncing = try root.member("syncing").boolean()
-    eraseAfterFailures = try root.optional("erase_after_failures")?.count(from: 1)
-    failedAttempts = try root.member("failed_attempts").count(from: 0)
+    eraseAfterFailures = try root.optional("erase_after_failures")?.count(atLeast: 1)
+    failedAttempts = try root.member("failed_attempts").count(atLeast: 0)
     lastBackup = try root.optional("last_backup")?.date()
-    revisionCounter = Int64(try root.member("revision").count(from: 0))
+    revisionCounter = Int64(try root.member("revision").count(atLeast: 0))
     apps = []
     for app in try root.member("apps").elements() {
       var groups: [String] = []

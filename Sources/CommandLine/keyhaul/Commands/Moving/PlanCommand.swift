@@ -240,7 +240,7 @@ struct PlanCommand: BatchCommand {
     let comparable = ComparablePlan(report: report, argument: argument, isSameDevice: isSameDevice) {
       () throws(CommandError) in
       do throws(KeyhaulError) {
-        return try MigrationComparison(of: openDevice, onto: device, knowing: simulatedBackup)
+        return try MigrationComparison(of: openDevice, onto: device, using: simulatedBackup)
       } catch {
         throw CommandError(error, using: openDevice.name)
       }

@@ -29,7 +29,7 @@ enum ResolvedTarget {
     if case .simulator(let simulator) = self {
       return try simulator.change(simulator.committedChange(summary.clause), in: session) {
         (keychain) throws(KeyhaulError) in
-        try Restorer.restore(plan, onto: .simulator(simulator.target.locked(keychain)), progress: progress)
+        try Restorer.restore(plan, onto: .simulator(simulator.target.restorable(to: keychain)), progress: progress)
       }
     }
     do throws(KeyhaulError) {

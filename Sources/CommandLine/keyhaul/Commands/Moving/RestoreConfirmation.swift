@@ -47,7 +47,7 @@ struct RestoreConfirmation {
   /// - Throws: `.damaged` if `--yes` was given without choosing the treatment of the target's items. Accepting the
   ///   damage is not enough.
   func warnAboutOnlyCopies(_ report: PlanReport, willRestore: Bool) throws(CommandError) {
-    let count = report.removedOnlyCopies
+    let count = report.removedOnlyCopyCount
     guard count > 0 else { return }
     let (source, target) = (report.source.name, report.target.name)
     let removedCount = report.plan.removed.count

@@ -69,8 +69,8 @@ package struct DifferenceDocument {
 
   private static func json(_ change: ItemChange) -> JSONValue {
     .object(
-      [("index_first", .count(change.indexBefore)), ("index_second", .count(change.indexAfter))]
-        + JSONValue.identity(change.after) + [
+      [("index_first", .count(change.positionBefore)), ("index_second", .count(change.positionAfter))]
+        + JSONValue.identity(change.identityAfter) + [
           ("attributes", .array(change.attributes.map { .string($0.rawValue) })),
           ("secret_changed", .boolean(change.isSecretChanged)),
           ("modified_first", .text(change.modifiedBefore.map(Timestamp.text))),

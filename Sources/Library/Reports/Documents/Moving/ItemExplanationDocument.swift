@@ -43,7 +43,7 @@ package struct ItemExplanationDocument {
       fields.append(("holds_enclave_key", .boolean(containsSecureEnclaveKey)))
     }
     fields.append(("here", sourceState(explanation)))
-    fields.append(("on_target", explanation.onTarget.map { PlanDocument.Item($0).json } ?? .null))
+    fields.append(("on_target", explanation.decisionOnTarget.map { PlanDocument.Item($0).json } ?? .null))
     fields.append(("do", .text(explanation.action)))
     return .object(fields)
   }

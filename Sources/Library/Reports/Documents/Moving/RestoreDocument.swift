@@ -32,7 +32,7 @@ package struct RestoreDocument {
       ("overwritten", .count(overwrittenCount)), ("overwritten_newer", .count(overwrittenNewerCount)),
       ("items", .each(plan.items) { $0.json }), ("removed", .each(plan.removed) { $0.json }),
     ]
-    if plan.removedOnlyCopies > 0 { fields.append(("removed_only_copies", .count(plan.removedOnlyCopies))) }
+    if plan.removedOnlyCopyCount > 0 { fields.append(("removed_only_copies", .count(plan.removedOnlyCopyCount))) }
     if !plan.findings.isEmpty { fields.append(("findings", .array(plan.findings.map(\.json)))) }
     return .object(fields + [("revision", .string(revision))])
   }

@@ -110,7 +110,7 @@ struct FolderExportReport {
 
   /// Warns about files whose bytes differ from the digest in the manifest or in the seal.
   private func warnAboutChangedFiles(_ files: ExtractedFiles, in session: Session) {
-    if let first = files.differing.first {
+    if let first = files.differingFiles.first {
       session.warn(
         "\(HumanReadable.count(files.digests[.differs, default: 0], "file")) "
           + "\(files.digests[.differs] == 1 ? "is" : "are") not what was backed up",
