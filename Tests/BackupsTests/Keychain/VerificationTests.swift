@@ -72,7 +72,8 @@ struct VerificationTests {
     )
     #expect(
       verification.files
-        == .init(listed: 4, present: 4, unstored: 1, withMatchingDigest: 2, withoutDigest: 1, withValidPadding: 2))
+        == .init(
+          listed: 4, present: 4, emptyWithoutPayload: 1, withMatchingDigest: 2, withoutDigest: 1, withValidPadding: 2))
     #expect(verification.detail(of: .keybag) == "11 of 11 class keys can be unwrapped")
     #expect(verification.detail(of: .items) == "2 of 3 can be decrypted, 1 needs a device's hardware key")
   }
