@@ -118,7 +118,7 @@ struct DirectoryFiles {
     return Array(buffer)
   }
 
-  /// Returns the names in a directory. Names that are not UTF-8 are unrelated.
+  /// Returns the names in a directory. Names that are not UTF-8 are added to `unrelated`.
   private func names(
     in directory: borrowing OwnedFileDescriptor, of prefix: String, unrelated: inout [String]
   ) throws(KeyhaulError) -> [String] {
