@@ -11,7 +11,7 @@ package struct BackupStatus: Sendable, Equatable {
   package var date: KeychainDate?
   /// The state: `finished`, or `uploading`, `moving`, or `removing`; `nil` if it is missing.
   package var snapshotState: String?
-  /// Whether the device sent all files. If `false`, it sent only changes, and the backup is complete as well.
+  /// Whether the device sent all files. If `false`, the device sent only changes. The backup is complete in both cases.
   package var isFullBackup: Bool?
 
   /// Creates the status of a new backup, finished by default.
