@@ -39,7 +39,8 @@ struct DeviceKeychain {
       at: path, durability: durability, isForReading: isForReading, shouldContinue: shouldContinue)
   }
 
-  /// Applies the part of a device change that concerns the keychain. The caller must hold the device's lock.
+  /// Applies the part of a device change that concerns the keychain. The caller must hold the device's file
+  /// lock.
   ///
   /// After an interruption, the same action can be applied again.
   ///

@@ -3,8 +3,8 @@ import Foundation
 
 /// A cache of open sessions, so that consecutive calls of this process do not open the device each time.
 ///
-/// A session is closed before this process opens the device in another way, shortly after its last use, and after a
-/// second in any case, so that other processes wait no longer than that.
+/// A session is closed before this process opens the device in another way, and shortly after its last use. It is closed
+/// after a second in any case, so that other processes wait no longer than a second.
 final class SessionCache: Sendable {
   static let shared = SessionCache()
   /// The time after which an unused session is closed.
@@ -14,7 +14,7 @@ final class SessionCache: Sendable {
 
   enum Lookup {
     case session(DeviceSession)
-    /// There is no session. The caller must open one, and check it in or drop it.
+    /// There is no session. The caller must open a session, and check it in or drop it.
     case none
     /// A session is in use, possibly by the caller itself.
     case inUse

@@ -19,7 +19,7 @@ public struct DeviceIdentity: Sendable, Equatable {
   /// - Parameters:
   ///   - productType: The model, such as `iPhone15,2`.
   ///   - productVersion: The iOS version. `ProductVersion.standard`, 18.1, is the only one that the library offers.
-  ///   - build: The iOS build. With `nil`, it is Apple's build of the version.
+  ///   - build: The iOS build. With `nil`, it is Apple's build of the version, if that is known.
   public init(
     productType: String = Self.standardProductType, productVersion: ProductVersion = .standard, build: String? = nil
   ) {
