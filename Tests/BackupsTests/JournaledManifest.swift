@@ -41,7 +41,7 @@ struct JournaledManifest {
         """)
   }
 
-  /// Makes a change without a commit. It exceeds SQLite's cache, so that a part of it is in the file.
+  /// Makes a change without a commit. The change exceeds SQLite's cache, so that a part of it is in the file.
   static func withUncommittedChange(_ manifest: [UInt8]) throws -> JournaledManifest {
     try JournaledManifest(
       manifest,
