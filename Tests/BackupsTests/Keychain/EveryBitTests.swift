@@ -150,7 +150,8 @@ struct EveryBitTests {
       let changedFields = try BackupFields(of: backup, fileWithoutDigest: photo).changed(since: originalFields)
       let undocumentedFields = changedFields.subtracting(BackupFields.undetected)
       #expect(undocumentedFields.isEmpty, "\(location): \(undocumentedFields)")
-      // No item is replaced by another. The items of a class are only lost if its changed `WRAP` requires the device key.
+      // No item is replaced by another. The items of a class are only lost if its changed `WRAP` requires the device
+      // key.
       let items = try decryptedItems(backup)
       #expect(items.isSubset(of: originalItems), "\(location)")
       #expect(items == originalItems || changedFields.contains("keybag class WRAP"), "\(location)")

@@ -137,7 +137,8 @@ extension BackupItem {
     /// The index in the backup.
     let index: Int
     let entry: KeychainBackupFile.Entry
-    /// The encrypted data, or `nil` if there is none. The entry would copy it from the file for each access.
+    /// The encrypted data, or `nil` if the item has none. It is kept here because each access through `entry` copies it
+    /// from the file.
     let data: [UInt8]?
     let fingerprint: ItemFingerprint?
 

@@ -63,7 +63,7 @@ public struct BackupItem: Sendable {
   /// file.
   package var fingerprint: ItemFingerprint? { contents.fingerprint }
 
-  /// Creates an item. By default, the key class is that of `protection`.
+  /// Creates an item. By default, `protection` determines the key class.
   package init(
     index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
     blob: BlobLocation? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
@@ -143,7 +143,8 @@ public struct BackupItem: Sendable {
     case missingData
   }
 
-  /// Returns this item at `index`, with the result of `trial`. If `trial` was decrypted, this item keeps its own result.
+  /// Returns this item at `index`, with the result of `trial`. If `trial` was decrypted, this item keeps its own
+  /// result.
   ///
   /// - Parameter trial: An item of the same class that was tried with different keys.
   package func withResult(of trial: BackupItem, at index: Int) -> BackupItem {

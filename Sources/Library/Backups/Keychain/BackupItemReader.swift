@@ -64,8 +64,8 @@ package struct BackupItemReader: Sendable {
 }
 
 extension BackupArchive {
-  /// Prepares to decrypt the items in chunks, for callers that keep no items. Items that need a device key are decrypted
-  /// once in advance, to collect the evidence about the key.
+  /// Prepares to decrypt the items in chunks, for callers that keep no items. Items that need a device key are
+  /// decrypted once in advance, to collect the evidence about the key.
   ///
   /// - Parameters:
   ///   - key: The key of the backup's password, from `unlock`.

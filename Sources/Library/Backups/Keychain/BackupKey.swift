@@ -66,8 +66,8 @@ public final class BackupKey: Sendable {
   ///
   /// - Parameter deviceKey: The device key of available hardware. Only an item proves that the key belongs to
   ///   the source device.
-  /// - Returns: The keys, or none if the keybag of a backup without a password is damaged, because unencrypted files can
-  ///   be read without them.
+  /// - Returns: The keys, or none if the keybag of a backup without a password is damaged, because unencrypted files
+  ///   can be read without them.
   /// - Throws: An error of category `damaged` if the keybag is unusable.
   public func classKeys(deviceKey: DeviceKey?) throws(KeyhaulError) -> ClassKeys {
     do throws(DataProtectionError) {
@@ -134,8 +134,8 @@ public final class BackupKey: Sendable {
 
   /// Derives the key of a keybag without a password.
   ///
-  /// - Throws: `.damagedKeybag` if no class key unwraps without a password. The user was not asked for a password, so the
-  ///   error cannot be a wrong one.
+  /// - Throws: `.damagedKeybag` if no class key unwraps without a password. The user was not asked for a password, so
+  ///   the error cannot be a wrong one.
   private static func keyWithoutPassword(
     of archive: BackupArchive, acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag.MatchedPasscodeKey {

@@ -9,7 +9,8 @@ package import KeychainFormats
 public struct DeviceKeyEvidence: Sendable, Hashable {
   /// The classes with at least one item whose key was unwrapped.
   package private(set) var proven: Set<KeyClass> = []
-  /// The classes whose items all failed. Either the device key belongs to a different device, or the items were changed.
+  /// The classes whose items all failed. Either the device key belongs to a different device, or the items were
+  /// changed.
   package private(set) var unproven: Set<KeyClass> = []
 
   /// Creates evidence without items.
@@ -27,8 +28,8 @@ public struct DeviceKeyEvidence: Sendable, Hashable {
     unproven.subtract(proven)
   }
 
-  /// Whether the device key is that of the source device: `true` if every class with items that need the device key is
-  /// proven, `false` if none is, `nil` if there are no such classes or only some are proven.
+  /// Whether the device key belongs to the source device: `true` if all classes with items that need the device key are
+  /// proven, `false` if none of the classes is, `nil` if there are no such classes or only some are proven.
   package var isSameDevice: Bool? {
     if isMixed { return nil }
     return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true
@@ -43,7 +44,8 @@ public struct DeviceKeyEvidence: Sendable, Hashable {
 
 /// The verdict on the device key with which a backup was opened.
 ///
-/// Keyhaul wraps keys only with a proven device key, because no device can unwrap keys that are wrapped with a wrong one.
+/// Keyhaul wraps keys only with a proven device key, because no device can unwrap keys that are wrapped with a wrong
+/// one.
 package enum DeviceKeyVerification: Sendable, Hashable {
   /// The device key unwrapped the key of at least one item, and no class contradicts it.
   case proven

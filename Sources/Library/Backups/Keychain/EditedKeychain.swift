@@ -102,7 +102,7 @@ package final class EditedKeychain {
     return changedItems
   }
 
-  /// Removes the item with a primary key, if there is one that is marked as deleted.
+  /// Removes the item with a primary key, which must be marked as deleted. Does nothing if no item has the key.
   ///
   /// - Parameter index: The index of an item that stays.
   /// - Throws: `.duplicate` if the item is not marked as deleted.
@@ -224,7 +224,7 @@ package struct ItemEditError: ExplainedError {
   package enum Code: Sendable, Hashable {
     /// The backup contains an item with the same primary key.
     case duplicate
-    /// No backup contains such an item, for this reason.
+    /// No backup contains such an item. The value says why.
     case neverInBackup(Reason)
     /// The key of the item's class unwraps only with the source device's hardware key, which was not given.
     case classKeyMissing(KeyClass)

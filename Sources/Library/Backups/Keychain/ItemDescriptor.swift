@@ -195,8 +195,8 @@ package struct ItemSummary: Sendable, Hashable {
   }
 }
 
-/// A SHA-256 digest of an item's stored data or primary key, for comparisons. The bytes are stored inline, because every
-/// item has a digest.
+/// A SHA-256 digest of an item's stored data or primary key, for comparisons. The bytes are stored inline, because
+/// every item has a digest.
 package struct ItemFingerprint: Sendable, Hashable, Comparable {
   /// The 32 bytes of the digest.
   private let digest: (UInt64, UInt64, UInt64, UInt64)

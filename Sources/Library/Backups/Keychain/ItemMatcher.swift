@@ -44,7 +44,8 @@ package struct ItemMatcher: Hashable, Sendable {
       && patternMatches(server, identity.server) && patternMatches(accessGroup, identity.accessGroup)
   }
 
-  /// Returns whether an encrypted item could match if its names were known. Returns `false` if `matches` returns `true`.
+  /// Returns whether an encrypted item could match if its names were known. Returns `false` if `matches` returns
+  /// `true`.
   package func couldMatch(_ identity: ItemDescriptor) -> Bool {
     guard identity.isEncrypted, identity.names.isEmpty, kind == nil || kind == identity.kind, !matches(identity) else {
       return false

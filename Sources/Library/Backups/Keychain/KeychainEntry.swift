@@ -230,11 +230,12 @@ public struct KeychainEntry: Sendable {
     }
   }
 
-  /// Whether the keychain contains the item's secret, and it can be decrypted. Also `true` for an item without a secret.
+  /// Whether the keychain contains the item's secret, and it can be decrypted. Also `true` for an item without a
+  /// secret.
   package var isSecretReadable: Bool { if case .item = content { true } else { false } }
 
-  /// The reason why the item or its secret cannot be decrypted, or `nil` if both are decrypted, the keychain contains no
-  /// secret, or the reason is unknown.
+  /// The reason why the item or its secret cannot be decrypted, or `nil` if both are decrypted, the keychain contains
+  /// no secret, or the reason is unknown.
   package var reason: Reason? {
     switch content {
     case .item: nil
@@ -292,7 +293,7 @@ public struct KeychainEntry: Sendable {
     !scope.includesSecret && other.item?.secret != nil || !other.scope.includesSecret && item?.secret != nil
   }
 
-  /// Returns a copy of the entry with another fingerprint.
+  /// Returns a copy of the entry with the given fingerprint.
   package func withFingerprint(_ fingerprint: ItemFingerprint?) -> KeychainEntry {
     var properties = properties
     properties.fingerprint = fingerprint

@@ -20,8 +20,8 @@ public struct UnlockedBackup: Sendable {
   public var archive: BackupArchive { keychain.archive }
   /// The file list.
   public var fileList: FileList { keychain.fileList }
-  /// A clause about damaged class keys, such as "10 of 11 class keys can be unwrapped, class 7 cannot", or `nil` if none
-  /// is damaged. The other class keys are usable.
+  /// A clause about damaged class keys, such as "10 of 11 class keys can be unwrapped, class 7 cannot", or `nil` if
+  /// none is damaged. The other class keys are usable.
   package var keybagDamage: String? { keychain.keybagDamage }
   /// The Unicode form in which the password matched.
   package var passwordForm: PasswordNormalization { keychain.passwordForm }
@@ -61,8 +61,7 @@ public struct UnlockedBackup: Sendable {
     try keychain.requireNoBlockingFinding(for: use)
   }
 
-  /// Whether the device key is that of the source device, by the evidence of the items
-  /// (`DeviceKeyEvidence.isSameDevice`).
+  /// Whether the items prove that the device key belongs to the source device (`DeviceKeyEvidence.isSameDevice`).
   package var isSameDevice: Bool? { hardware.isSameDevice }
 
   /// Returns the reason why an item cannot be decrypted, or `nil` if it can.
@@ -80,8 +79,8 @@ extension BackupArchive {
   ///     a class, the items of that class count as bound to a different device.
   ///   - sourceKey: The device key of the alleged source device, for the names of items that `deviceKey` cannot
   ///     decrypt. Their values are not kept.
-  ///   - use: The caller's next step with the backup. For a plan or a restore, a missing keychain is an error. For other
-  ///     uses, a backup without a keychain has no items.
+  ///   - use: The caller's next step with the backup. For a plan or a restore, a missing keychain is an error. For
+  ///     other uses, a backup without a keychain has no items.
   ///   - opened: The same backup, opened before with the same key, to reuse its keychain.
   /// - Throws: An error of category `damaged` if the file list is unreadable, or if a finding forbids the use.
   public func open(

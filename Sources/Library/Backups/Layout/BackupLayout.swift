@@ -119,8 +119,8 @@ package enum BackupPath {
   /// Returns the identifier of the payload with a path in the backup's directory.
   package static func payload(at path: String) -> String? { payload(at: path.split(separator: "/")) }
 
-  /// Returns whether a name is that of a directory for payloads in the newer layout: the first two digits of their
-  /// identifiers, in upper or lower case.
+  /// Returns whether a directory with this name contains payloads in the newer layout. Its name is the first two digits
+  /// of their identifiers, in upper or lower case.
   package static func isPayloadDirectory(_ name: String) -> Bool {
     name.utf8.count == 2 && isFileIdentifier(name.lowercased() + String(repeating: "0", count: 38))
   }

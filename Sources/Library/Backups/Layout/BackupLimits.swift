@@ -19,8 +19,8 @@ public struct BackupLimits: Sendable {
   /// The maximum size of `Manifest.db-wal` or `Manifest.db-journal` in bytes, which are read into memory. Longer files
   /// are not read.
   package var journalByteCount = 256 << 20
-  /// The maximum size of `Manifest.mbdb` in bytes, which is read into memory. The manifest of a full device of 256 GB
-  /// with a million files has about 200 MB.
+  /// The maximum size of `Manifest.mbdb` in bytes, which is read into memory. A full 256 GB device with a
+  /// million files has a manifest of about 200 MB.
   package var oldDatabaseByteCount = 256 << 20
   /// The maximum size of the keychain file in bytes. The limit is lower in a small container.
   package var keychainByteCount = 1 << 30

@@ -44,8 +44,8 @@ package struct EntryName: Hashable, Sendable {
       && bytes[bytes.startIndex + directory.bytes.count] == UInt8(ascii: "/")
   }
 
-  /// Returns whether the name precedes another. The order is that of the bytes, but with the slash first, so that all
-  /// entries of a directory directly follow the directory.
+  /// Returns whether the name precedes another name. Names are ordered by their bytes, with the slash as the lowest
+  /// byte. Thus all entries of a directory directly follow the directory.
   func precedesAsPath(_ other: EntryName) -> Bool {
     let slash = UInt8(ascii: "/")
     return bytes.lexicographicallyPrecedes(other.bytes) { $0 != $1 && ($0 == slash || $1 != slash && $0 < $1) }

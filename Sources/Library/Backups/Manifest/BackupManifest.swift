@@ -97,8 +97,8 @@ package struct BackupManifest: Sendable {
     others = root
   }
 
-  /// Returns the error for a backup of iPhone OS 2 or 3. The manifest of such a backup has a signature and no keybag. Each
-  /// file in it is a pair of `.mddata` and `.mdinfo`.
+  /// Returns the error for a backup of iPhone OS 2 or 3. The manifest of such a backup has a signature and no keybag.
+  /// Each file in it is a pair of `.mddata` and `.mdinfo`.
   ///
   /// Source: descriptions of such folders by users of libimobiledevice and of iTunes Backup Explorer.
   private static func phoneOS3Error(_ part: String) -> KeyhaulError {

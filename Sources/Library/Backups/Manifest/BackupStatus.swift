@@ -7,7 +7,7 @@ package struct BackupStatus: Sendable, Equatable {
   package var version: String?
   /// The identifier of the backup.
   package var uuid: String?
-  /// The date of the end of the backup.
+  /// The date on which the backup ended.
   package var date: KeychainDate?
   /// The state: `finished`, or `uploading`, `moving`, or `removing`; `nil` if it is missing.
   package var snapshotState: String?

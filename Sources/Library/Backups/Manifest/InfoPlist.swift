@@ -85,8 +85,8 @@ package struct InfoPlist: Sendable {
     return root.dictionaryValue
   }
 
-  /// Returns the app groups in the entries of `Applications`, by app identifier. Computers write the group containers of an
-  /// app, or its entitlement for groups.
+  /// Returns the app groups in the entries of `Applications`, by app identifier. Computers write the group containers
+  /// of an app, or its entitlement for groups.
   package static func groups(in applications: PropertyDictionary?) -> [String: [String]] {
     var groups: [String: [String]] = [:]
     for entry in applications?.entries ?? [] {

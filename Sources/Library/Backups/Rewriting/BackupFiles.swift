@@ -32,7 +32,7 @@ struct BackupFiles {
       case container(ContainerReader, ContainerReader.File)
     }
 
-    /// Whether the file has the name of a payload of the other layout, which an updated device may leave.
+    /// Whether the file is at a path for payloads of the other layout. An updated device may leave such payloads.
     var isLeftover: Bool { isPartOfBackup && payload == nil && BackupPath.payload(at: path) != nil }
 
     /// Whether the file is a log or journal of the file list.
@@ -201,7 +201,7 @@ struct BackupFiles {
     BackupPath.payload(at: path).flatMap { archive.layout.storedPath(of: $0) == path ? $0 : nil }
   }
 
-  /// Returns the maximum size of a file of the backup, by path.
+  /// Returns the maximum size of the backup's file at a path, in bytes.
   private func byteLimit(of path: String) -> Int64 {
     switch MetadataFile.allCases.first(where: { $0.path == path }) {
     case nil: limits.entryByteCount

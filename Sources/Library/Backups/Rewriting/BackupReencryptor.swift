@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// A copy of a backup in which all files are encrypted or decrypted.
+/// Writes a copy of a backup in which all files are encrypted, or all files are decrypted.
 final class BackupReencryptor<Random: RandomSource> {
   let copyProgress: CopyProgress
   private(set) var fileCount = 0

@@ -66,7 +66,7 @@ extension BackupArchive {
     }
   }
 
-  /// The time of every file of a copy, in seconds since 1970: the date of the backup, or 0.
+  /// The time that every file in a copy gets, in seconds since 1970: the date of the backup, or 0 if it is unknown.
   var entryTime: Int64 { date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0 }
 
   /// The name of the directory that a copy of the backup creates.

@@ -19,8 +19,9 @@ extension BackupRewriter {
   /// only `Manifest.plist` and the seal are written.
   ///
   /// The manifest or the container file is written under a temporary name and renamed, so that the old or the new one
-  /// exists at any moment. Its permissions are preserved. In a directory, the seal is written twice: before the manifest
-  /// with the entries of both manifests, and after it with only the new entry. So the seal matches at any moment.
+  /// exists at any moment. Its permissions are preserved. In a directory, the seal is written twice: before the
+  /// manifest with the entries of both manifests, and after it with only the new entry. So the seal matches at any
+  /// moment.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.
@@ -30,8 +31,8 @@ extension BackupRewriter {
   ///   - progress: Receives the number of copied bytes of a container. If it returns `false`, the work ends with
   ///     `.interrupted`.
   /// - Returns: Whether the new directory entry was synced.
-  /// - Throws: `.changed` if the backup changed after it was opened; `.keyUnavailable` if the seal requires keys and none
-  ///   were given; `.damaged` if the backup does not match its seal; `.noSpace` or `.unwritable`; `.interrupted`.
+  /// - Throws: `.changed` if the backup changed after it was opened; `.keyUnavailable` if the seal requires keys and
+  ///   none were given; `.damaged` if the backup does not match its seal; `.noSpace` or `.unwritable`; `.interrupted`.
   @discardableResult
   package func replaceKeybag(
     of archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys? = nil,
@@ -54,7 +55,8 @@ extension BackupRewriter {
     }
   }
 
-  /// Writes a copy of a backup with a different keybag that contains the same class keys. The backup itself stays the same.
+  /// Writes a copy of a backup with a different keybag that contains the same class keys. The backup itself stays the
+  /// same.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`.
@@ -175,7 +177,7 @@ extension BackupRewriter {
   }
 }
 
-/// The seals that exist one after the other while a manifest is replaced.
+/// The three seals that the backup has in turn while its manifest is replaced.
 private struct SealUpdate {
   let old: [UInt8]
   /// The seal with entries for both the old and the new manifest.

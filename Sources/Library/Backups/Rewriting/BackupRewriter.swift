@@ -11,8 +11,8 @@ package struct BackupRewriter: Sendable {
   /// Creates a rewriter for the real file system with the standard limits.
   ///
   /// - Parameter locks: Whether each change replaces the archive's file lock for reading with a lock for writing, and
-  ///   then checks that the backup is still the one that was opened. Pass `false` if the caller took the file lock before
-  ///   it opened the backup.
+  ///   then checks that the backup is still the one that was opened. Pass `false` if the caller took the file lock
+  ///   before it opened the backup.
   package init(locks: Bool = true) { self.init(system: .real, locks: locks) }
 
   package init(system: FileSystem, limits: BackupLimits = .standard, locks: Bool = true) {

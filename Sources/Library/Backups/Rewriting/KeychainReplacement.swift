@@ -56,7 +56,8 @@ final class KeychainReplacement {
   private static let missingRecordError = KeyhaulError(
     .damaged, "the manifest does not describe the keychain file")
 
-  /// Returns whether the recorded digest is that of the plaintext and not of the stored bytes, as in some backups.
+  /// Returns whether the file list contains the digest of the plaintext instead of the stored bytes, as in some
+  /// backups.
   private func isPlaintextDigest(
     _ recordedDigest: [UInt8]?, of oldPayload: KeychainPayload
   ) throws(KeyhaulError) -> Bool {
@@ -133,12 +134,12 @@ final class KeychainReplacement {
 }
 
 extension BackupRewriter {
-  /// Replaces the keychain file of a backup. The file list, which contains that file's key, size and digest, is rewritten,
-  /// and so is the seal. The file list's journals are removed. All other files of the backup stay identical.
+  /// Replaces the keychain file of a backup. The file list, which contains that file's key, size and digest, is
+  /// rewritten, and so is the seal. The file list's journals are removed. All other files of the backup stay identical.
   ///
   /// A directory is rebuilt next to the old one, with hard links to its files if the file system supports them, and
-  /// copies otherwise. Then the two directories are exchanged. A container file is copied. At any time, either the old or the new
-  /// backup exists.
+  /// copies otherwise. Then the two directories are exchanged. A container file is copied. At any time, either the old
+  /// or the new backup exists.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`. If it has changed since, nothing is written.

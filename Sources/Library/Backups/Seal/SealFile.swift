@@ -2,8 +2,8 @@ package import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// The content of `Keyhaul.seal`: the size and SHA-256 digest of each file of the backup, and a code that
-/// covers all of them.
+/// The content of `Keyhaul.seal`: the size and SHA-256 digest of each file in the backup, and a code that covers all
+/// sizes, digests and paths.
 ///
 /// ASCII text with these lines, each ended by a line feed:
 ///
@@ -13,8 +13,8 @@ import KeychainFormats
 ///     <64 hexadecimal digits, the code over every byte before this line>
 ///
 /// The files are sorted by path, compared as bytes. Digits are lower-case, and numbers have no leading zeros, so that a
-/// backup has exactly one seal. `Manifest.plist` may occur twice: while a password is changed, the old and the new one
-/// are valid.
+/// backup has exactly one seal. `Manifest.plist` may occur twice: while a password is changed, the old and the new
+/// manifest are valid.
 ///
 /// `BackupSeal` compares a seal with the backup's files.
 package struct SealFile: Sendable {
@@ -210,8 +210,8 @@ package struct SealFile: Sendable {
   }
 }
 
-/// The files of a backup that a seal includes: the files that Keyhaul reads. Other files in the backup's directory do not
-/// affect the seal.
+/// The files of a backup that a seal includes: the files that Keyhaul reads. Other files in the backup's directory do
+/// not affect the seal.
 package enum SealCoverage {
   /// The property lists, both kinds of file lists, and SQLite's journals.
   private static let metadataPaths =

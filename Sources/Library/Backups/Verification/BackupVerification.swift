@@ -30,11 +30,11 @@ public struct BackupVerification: Sendable, Equatable {
 
   init(isQuick: Bool) { self.isQuick = isQuick }
 
-  /// Whether the backup contains something that no device writes, such as a path out of the directory, a link instead
-  /// of a file, or a file list that executes code. The backup should not be trusted.
+  /// Whether the backup contains something that no device writes, such as a path that leaves the directory, a link
+  /// instead of a file, or a file list that executes code. The backup should not be trusted.
   package internal(set) var isHostile = false
 
-  /// The checks in their order. The raw values are those of machine-readable reports.
+  /// The checks in their order. Machine-readable reports contain the raw values.
   public enum CheckID: String, Sendable, CaseIterable {
     /// The property lists.
     case structure
@@ -75,8 +75,8 @@ public struct BackupVerification: Sendable, Equatable {
   public enum Verdict: String, Sendable {
     /// All checks are complete without a fault, and each file matches its recorded digest.
     case whole
-    /// There is no fault, but a check was omitted, or a change could not be detected in some files, which have no digest
-    /// or were not read.
+    /// There is no fault, but a check was omitted, or a change could not be detected in some files, which have no
+    /// digest or were not read.
     case unproven
     /// There is at least one fault.
     case damaged
@@ -94,8 +94,8 @@ public struct BackupVerification: Sendable, Equatable {
     return verifiedAllFiles && ranAllChecks ? .whole : .unproven
   }
 
-  /// Whether all applicable checks are complete. The check of the seal may be omitted, because a backup needs no seal. If
-  /// an existing seal could not be checked, another check was omitted as well.
+  /// Whether all applicable checks are complete. The seal check may be omitted, because a backup needs no seal. If an
+  /// existing seal could not be checked, another check was omitted as well.
   private var ranAllChecks: Bool { unchecked.allSatisfy { $0.id == .seal } }
 
   /// Whether each stored file was compared with a digest in the file list or in a seal.
@@ -107,7 +107,7 @@ public struct BackupVerification: Sendable, Equatable {
   /// Whether the backup has a seal, readable or not, or `nil` if it could not be opened.
   package internal(set) var hasSeal: Bool?
 
-  /// The result of checking a seal. The raw values are those of machine-readable reports.
+  /// The result of checking a seal. Machine-readable reports contain the raw values.
   public enum SealState: String, Sendable {
     /// All files match the seal, and the code of a keyed seal is correct.
     case intact
@@ -144,7 +144,7 @@ public struct BackupVerification: Sendable, Equatable {
     }
   }
 
-  /// Whether `Status.plist` contains the progress of the backup.
+  /// Whether `Status.plist` states whether the device finished the backup.
   package internal(set) var statesSnapshotState = true
 
   /// Whether the only faults are missing payloads, other than the keychain file. The seal may report the same payloads.
@@ -194,7 +194,7 @@ extension BackupVerification {
     /// The fault as a clause.
     public let reason: String
 
-    /// The kinds of faults. The raw values are those of machine-readable reports.
+    /// The kinds of faults. Machine-readable reports contain the raw values.
     public enum Kind: String, Sendable, CaseIterable {
       /// A listed payload is not stored.
       case payloadMissing = "payload-missing"
@@ -284,8 +284,8 @@ extension BackupVerification {
     checks.append(Check(id: id, isOK: isOK, detail: isOK ? detail : failureDetail(id, detail)))
   }
 
-  /// Returns the detail of a failed check: the first fault, then the detail. The details of the checks of files and
-  /// items already count the faults.
+  /// Returns the detail of a failed check: the first fault, then the given detail. For the database, it is only the
+  /// first fault. A given detail that already contains the first fault or counts the faults stays unchanged.
   private func failureDetail(_ id: CheckID, _ detail: String) -> String {
     guard let first = faults.first(where: { $0.check == id }), !detail.contains(first.reason) else { return detail }
     switch id {

@@ -60,7 +60,7 @@ extension BackupVerifier {
     KeyhaulError(DataProtectionError(.cancelled, "it was stopped before the last file"))
   }
 
-  /// Records the result of the check of files.
+  /// Records the result of the file check.
   private mutating func conclude(_ totals: FileCheckTotals, unlistedCount: Int) {
     noteUnlisted(unlistedCount)
     guard archive.canReadPayloads else {

@@ -39,7 +39,7 @@ extension BackupVerifier {
     concludeSeal(isKeyed: seal.isKeyed, reasonForNoAuthentication: reason)
   }
 
-  /// Records the result of the check of the seal.
+  /// Records the result of the seal check.
   private mutating func concludeSeal(isKeyed: Bool, reasonForNoAuthentication reason: String?) {
     let matchingCount = sealVerifier?.matchingCount ?? 0
     let matches = "\(HumanReadable.count(matchingCount, "file")) \(matchingCount == 1 ? "matches" : "match") the seal"

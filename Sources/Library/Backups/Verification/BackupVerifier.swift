@@ -5,7 +5,7 @@ import KeychainFormats
 /// Runs the checks of a `BackupVerification`.
 struct BackupVerifier {
   let archive: BackupArchive
-  /// The result so far.
+  /// The result, to which each check adds its part.
   var verification: BackupVerification
   /// The check of the seal, or `nil` if the backup has no readable seal.
   var sealVerifier: SealVerifier?
@@ -183,7 +183,8 @@ struct BackupVerifier {
     try checkSeal(with: nil, progress: progress)
   }
 
-  /// Whether the file list is unencrypted. In old backups it always is, and contains digests of the stored bytes.
+  /// Whether the file list is unencrypted. In old backups, the list is always unencrypted and contains digests of the
+  /// stored bytes.
   private var isListPlaintext: Bool { !archive.isListEncrypted }
 
   /// Checks the size of an encrypted file list, which must be a multiple of the block size.
@@ -268,8 +269,9 @@ extension BackupVerification {
   ///
   /// - Parameters:
   ///   - archive: The backup.
-  ///   - keys: The class keys of a `BackupKey`, or `nil` to run only the checks that need no keys. For a backup without a
-  ///     password, these are all checks except the check of the items. With the source device's key, device-bound items are checked as well.
+  ///   - keys: The class keys of a `BackupKey`, or `nil` to run only the checks that need no keys. For a backup without
+  ///     a password, these are all checks except the item check. With the source device's key, device-bound items
+  ///     are checked as well.
   ///   - keybagFault: The reason why a damaged keybag could not be unlocked with the password.
   ///   - jobs: The number of payloads that are read concurrently, by default one for each core. The result does not
   ///     depend on this number.

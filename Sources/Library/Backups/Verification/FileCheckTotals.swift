@@ -37,8 +37,8 @@ struct FileCheckTotals {
   }
 }
 
-/// The first faults by file name. The result does not depend on the order of additions, so that a directory and a container
-/// file with the same backup have equal reports.
+/// The first faults by file name. The result does not depend on the order of additions, so that a directory and a
+/// container file with the same backup have equal reports.
 struct SortedFaults {
   private let limit: Int
   private var faults: [BackupVerification.Fault] = []

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Reads payloads and compares them with the records of their files. Separate payload files can be read concurrently.
 ///
-/// The file lists of most encrypted backups contain digests of the stored bytes, others digests of the plaintext. If the
-/// stored bytes do not match, a separate payload file is read again to compare its plaintext. After a plaintext has
+/// The file lists of most encrypted backups contain digests of the stored bytes, others digests of the plaintext. If
+/// the stored bytes do not match, a separate payload file is read again to compare its plaintext. After a plaintext has
 /// matched once, both digests are computed in the first read.
 package final class PayloadReader: Sendable {
   private let archive: BackupArchive
@@ -30,8 +30,8 @@ package final class PayloadReader: Sendable {
 
   package init(_ archive: BackupArchive) { self.archive = archive }
 
-  /// Passes the plaintext to a closure in chunks. During a second read, the closure receives empty chunks, so that it can
-  /// stop the read. The stored bytes are compared with the seal.
+  /// Passes the plaintext to a closure in chunks. During a second read, the closure receives empty chunks, so that it
+  /// can stop the read. The stored bytes are compared with the seal.
   ///
   /// - Parameter keys: The unlocked keybag, or `nil` to pass the stored bytes.
   /// - Throws: The errors of `BackupArchive.readPayload(of:with:chunk:)`.

@@ -39,7 +39,8 @@ public struct DeviceEnvironment: Sendable {
   public static var system: DeviceEnvironment { DeviceEnvironment() }
 }
 
-/// State that all sessions of a device share, by the device's folder: its user, and the observers of its locks and unlocks.
+/// State that all sessions of a device share, by the device's folder: its user, and the observers of its locks and
+/// unlocks.
 final class DeviceContext: Sendable {
   private struct Entry {
     let monitor = ProtectedDataMonitor()

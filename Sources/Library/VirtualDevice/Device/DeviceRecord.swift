@@ -65,8 +65,8 @@ extension DeviceRecord {
     "erase_after_failures", "failed_attempts", "last_backup", "revision", "apps", "published_hardware_key",
   ]
 
-  /// The number of bytes of the size limit of `device.json` that a new device must leave free. Its counters and dates
-  /// grow.
+  /// The number of bytes by which the `device.json` of a new device must be smaller than the size limit, because its
+  /// counters and dates grow.
   static let spareByteCount = 4096
 
   /// Rejects a record that would be too large to read. Only the apps can make it so large.

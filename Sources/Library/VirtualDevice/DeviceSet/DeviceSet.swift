@@ -102,9 +102,9 @@ public struct DeviceSet: Sendable {
   ///   - passcode: The passcode, or an empty secret if the device has none.
   ///   - fill: Adds items before the device becomes visible. If it throws, no device is created.
   /// - Returns: The new device.
-  /// - Throws: `.exists` if the name is in use; `.deviceOccupied` if something else has the device's path; `.badLimit` if
-  ///   the device would erase itself after fewer than 1 wrong passcode; `.deviceIO` if a file operation fails; the errors
-  ///   of `fill`. The device was created nevertheless if the error's `stage` is `.afterCommit`.
+  /// - Throws: `.exists` if the name is in use; `.deviceOccupied` if something else has the device's path; `.badLimit`
+  ///   if the device would erase itself after fewer than 1 wrong passcode; `.deviceIO` if a file operation fails; the
+  ///   errors of `fill`. The device was created nevertheless if the error's `stage` is `.afterCommit`.
   @discardableResult
   public func create(
     _ name: DeviceName, _ options: DeviceOptions = DeviceOptions(), passcode: borrowing Secret,

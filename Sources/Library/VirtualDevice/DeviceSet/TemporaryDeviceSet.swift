@@ -9,8 +9,8 @@ import SystemPackage
 
 /// A temporary folder of devices for demos and tests, which is deleted with its last reference.
 ///
-/// A killed process leaves its folder behind. The next process that creates such a folder in the same parent folder removes
-/// the leftover.
+/// A killed process leaves its folder behind. The next process that creates such a folder in the same parent folder
+/// removes the leftover.
 public final class TemporaryDeviceSet: Sendable {
   /// The devices in the folder. They are deleted with the last reference to this object.
   public let devices: DeviceSet

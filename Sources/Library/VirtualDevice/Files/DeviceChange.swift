@@ -5,8 +5,8 @@ import KeychainFormats
 ///
 /// All new files are first written and synced under temporary names (`keybag.next`). Then the file `change`, which
 /// lists the actions, is moved to its place with one rename. This commits the change. Applying the change renames
-/// the new files. Each step can be repeated, and the next process that opens the device completes an interrupted change.
-/// If a process dies before the commit, the next process removes the temporary files.
+/// the new files. Each step can be repeated, and the next process that opens the device completes an interrupted
+/// change. If a process dies before the commit, the next process removes the temporary files.
 struct DeviceChange {
   /// The effect of a change on the keychain database.
   enum KeychainAction: String, CaseIterable {
@@ -72,8 +72,8 @@ struct DeviceChange {
     try files.kind(of: DeviceFile.change.path(in: directory)) != nil
   }
 
-  /// Removes the files of a change that was not committed. The caller must hold the device's file lock, and no change may
-  /// be pending.
+  /// Removes the files of a change that was not committed. The caller must hold the device's file lock, and no change
+  /// may be pending.
   static func discardStaged(in directory: String, _ files: DeviceFiles) throws(KeyhaulError) {
     for file in changeableFiles + [.change] {
       let path = file.stagedPath(in: directory)

@@ -44,9 +44,9 @@ struct DeviceFileLock: ~Copyable {
 
   /// Acquires the lock, waiting for at most `limit`.
   ///
-  /// A waiting process tries to lock the file if it has the queue's ticket, and otherwise tries to get the ticket. After
-  /// waiting for a second, it tries to lock the file even without the ticket, because a stopped process may have it. A
-  /// process that does not wait tries once, without the queue.
+  /// A waiting process tries to lock the file if it has the queue's ticket, and otherwise tries to get the ticket.
+  /// After waiting for a second, it tries to lock the file even without the ticket, because a stopped process may have
+  /// it. A process that does not wait tries once, without the queue.
   ///
   /// - Parameters:
   ///   - directory: The path of the device's folder.
@@ -144,7 +144,7 @@ struct DeviceFileLock: ~Copyable {
     return text + " has used it for \(Int(min(seconds, 1e9))) s"
   }
 
-  /// The maximum number of characters of a command in an error.
+  /// The maximum length of a command in an error, in characters.
   private static let maximumCommandLength = 40
 
   /// Returns whether a process exists. EPERM means that it exists but belongs to another user.

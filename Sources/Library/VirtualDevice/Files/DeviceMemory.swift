@@ -19,8 +19,8 @@ enum DeviceMemory {
 
   /// Unwraps the keys.
   ///
-  /// - Returns: The keys, or `nil` if the bytes are damaged, or belong to a different chip or keybag. The device is then in the same
-  ///   state as after a restart.
+  /// - Returns: The keys, or `nil` if the bytes are damaged, or belong to a different chip or keybag. The device is
+  ///   then in the same state as after a restart.
   static func unwrapped(
     _ bytes: [UInt8], with hardware: borrowing HardwareUID, keybagUUID: [UInt8]?
   ) -> ClassKeys? {

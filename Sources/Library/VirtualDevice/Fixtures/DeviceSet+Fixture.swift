@@ -7,8 +7,8 @@ extension DeviceSet {
   /// Creates the device that a fixture describes. By default, its hardware key, class keys and identifiers are random.
   /// Published keys and identifiers depend only on the fixture's seed and the device's name.
   ///
-  /// Only Keyhaul itself reads fixtures. In your own code, use `create(_:_:passcode:filledBy:)`, or `Phone(fixture:)` of
-  /// `KeyhaulTesting`.
+  /// Only Keyhaul itself reads fixtures. In your own code, use `create(_:_:passcode:filledBy:)`, or `Phone(fixture:)`
+  /// of `KeyhaulTesting`.
   ///
   /// - Parameters:
   ///   - fixture: The fixture, which describes the device.
@@ -19,8 +19,8 @@ extension DeviceSet {
   ///   - keys: The source of the keys. `.published` is for tests that need the same device twice. The device records
   ///     that its keys are published.
   /// - Returns: The new device.
-  /// - Throws: `.exists` if the name is in use; `.deviceOccupied` if something else has the device's path; `.badLimit` if
-  ///   `eraseAfterFailures` is less than 1; `.badFixture` with the item that cannot be added; `.deviceIO` if a file
+  /// - Throws: `.exists` if the name is in use; `.deviceOccupied` if something else has the device's path; `.badLimit`
+  ///   if `eraseAfterFailures` is less than 1; `.badFixture` with the item that cannot be added; `.deviceIO` if a file
   ///   operation fails.
   @discardableResult
   public func create(
@@ -63,8 +63,8 @@ extension DeviceSet {
 }
 
 extension DeviceSet {
-  /// Creates a device with the items of an existing keychain, including their dates and identifiers. Its hardware key and
-  /// class keys are random.
+  /// Creates a device with the items of an existing keychain, including their dates and identifiers. Its hardware key
+  /// and class keys are random.
   ///
   /// - Parameters:
   ///   - name: The device's name.

@@ -128,8 +128,8 @@ extension DeviceSession {
   ///   - key: An item on the token `com.apple.setoken`.
   ///   - operation: The operation.
   /// - Returns: The private key of 32 bytes.
-  /// - Throws: `.parameter` if the item is not such a key; `.interactionNotAllowed` if its class key is not in memory or
-  ///   no user is present; `.authFailed`, `.userCanceled`; `.decode` for a key of another chip.
+  /// - Throws: `.parameter` if the item is not such a key; `.interactionNotAllowed` if its class key is not in memory
+  ///   or no user is present; `.authFailed`, `.userCanceled`; `.decode` for a key of another chip.
   package func enclavePrivateKey(
     of key: KeychainItem, for operation: AccessOperation
   ) throws(SecItemError) -> SensitiveBytes {

@@ -44,7 +44,7 @@ public final class DeviceSession {
   ///   - access: The kind of access.
   ///   - verb: The command of this process, for the errors of other processes.
   ///   - wait: The maximum wait for another process.
-  ///   - isCached: Whether the session is for the cache. Any other new session first closes the cached one.
+  ///   - isCached: Whether the session is for the cache. Otherwise, the cached session is closed first.
   init(
     _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isCached: Bool = false
   ) throws(KeyhaulError) {
@@ -171,8 +171,8 @@ public final class DeviceSession {
   /// Increases the revision because items are about to change, and returns the keychain for the changes.
   ///
   /// The new counter is stored before the transaction begins. If the process dies in between, a plan may count as
-  /// stale although nothing changed, but no plan stays valid after a change. Reading a revision requires access to the device, so no other
-  /// process sees the intermediate state. The counter also stays increased if the change fails.
+  /// stale although nothing changed, but no plan stays valid after a change. Reading a revision requires access to the
+  /// device, so no other process sees the intermediate state. The counter also stays increased if the change fails.
   ///
   /// Only the first change of a session stores the revision and checks the keychain's indexes. Further changes increase
   /// the counter in memory, and the end of the session stores it. No other process has seen a revision in between, so a

@@ -41,7 +41,8 @@ extension VirtualDevice {
       record: try storedRecord(), state: nil, isPasscodeSet: nil, itemCount: nil, isHardwareKeyPublished: nil)
   }
 
-  /// Returns the device's stored record without acquiring its file lock. The file is replaced by a rename, so it is always complete.
+  /// Returns the device's stored record without acquiring its file lock. The file is replaced by a rename, so it is
+  /// always complete.
   ///
   /// - Throws: `.deviceDamaged`, `.deviceNotFound`, `.unsupportedVersion`, `.deviceIO`.
   package func storedRecord() throws(KeyhaulError) -> DeviceRecord {

@@ -4,8 +4,8 @@ import KeychainFormats
 
 /// Determines which of the matching items require authentication, and asks the user.
 ///
-/// Reading only attributes never requires authentication, because they are decrypted when the device is unlocked. A call
-/// asks the user once for each distinct requirement. Source: Apple `SecItem.m` (`SecItemAuthDo`).
+/// Reading only attributes never requires authentication, because they are decrypted when the device is unlocked. A
+/// call asks the user once for each distinct requirement. Source: Apple `SecItem.m` (`SecItemAuthDo`).
 struct SecItemAuthenticator {
   /// The attribute with the salted hash of an item's application password. It is encrypted with the item and never
   /// returned.

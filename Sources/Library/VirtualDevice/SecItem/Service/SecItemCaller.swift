@@ -43,7 +43,8 @@ package struct SecItemCaller: Sendable, Hashable {
   /// Whether `*` is among the groups. Such a caller can use items of every group, like some processes of the system.
   var canUseWildcard: Bool { accessGroups.contains(Self.wildcard) }
 
-  /// Checks that an App Clip uses only its own group. An App Clip with other groups in its entitlements cannot make calls.
+  /// Checks that an App Clip uses only its own group. An App Clip with other groups in its entitlements cannot make
+  /// calls.
   ///
   /// Source: Apple `SecItemServer.c`.
   ///

@@ -134,8 +134,8 @@ struct SecItemResult {
 }
 
 extension SecItemValue {
-  /// The persistent reference of an identity, made from this reference of its certificate, or `nil` if this value is not
-  /// a certificate's reference.
+  /// The persistent reference of an identity, made from this reference of its certificate, or `nil` if this value is
+  /// not a certificate's reference.
   var asIdentityReference: SecItemValue? {
     guard case .data(let bytes) = self, bytes.starts(with: ItemKind.certificate.rawValue.utf8) else { return nil }
     return .data(Array(QueryClass.identityName.utf8) + bytes.dropFirst(PersistentReference.classByteCount))

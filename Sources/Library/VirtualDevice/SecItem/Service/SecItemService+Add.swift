@@ -111,7 +111,8 @@ extension SecItemService {
 extension ParsedQuery {
   /// Returns the kind of a new item, after checking that the query describes one.
   ///
-  /// - Throws: `.parameter` for an identity or keys of a search, `.restrictedAPI` for a synchronized item of an App Clip.
+  /// - Throws: `.parameter` for an identity or keys of a search, `.restrictedAPI` for a synchronized item of an App
+  ///   Clip.
   fileprivate func kindToAdd(by caller: SecItemCaller) throws(SecItemError) -> ItemKind {
     guard let kind else { throw SecItemError(.parameter, "an identity can be added only by reference") }
     guard matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }

@@ -7,9 +7,10 @@ import Keychains
 extension SecItemService {
   /// `SecItemUpdate`: updates every matching item, or none.
   ///
-  /// - Throws: `.itemNotFound`; `.duplicateItem` if a changed item conflicts with another item; `.interactionNotAllowed` if
-  ///   the key of an item's old or new class is not in memory; `.authFailed`, `.userCanceled`; `.noSuchAttribute` for a change that is not
-  ///   an attribute; `.missingEntitlement`; errors for an invalid query.
+  /// - Throws: `.itemNotFound`; `.duplicateItem` if a changed item conflicts with another item;
+  ///   `.interactionNotAllowed` if the key of an item's old or new class is not in memory; `.authFailed`,
+  ///   `.userCanceled`; `.noSuchAttribute` for a change that is not an attribute; `.missingEntitlement`; errors for an
+  ///   invalid query.
   package func update(
     _ query: SecItemQuery, changes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys,
     environment: SecItemEnvironment
