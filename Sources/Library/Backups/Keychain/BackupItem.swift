@@ -59,8 +59,8 @@ public struct BackupItem: Sendable {
   /// Whether the item's format contains only a secret (version 0, iOS 4). Without a name and an owner, it can be read
   /// but not restored.
   package var isSecretOnly: Bool { contents.isSecretOnly }
-  /// The digest of the stored data, or of the reference if there is none. `nil` if the item is not from a keychain
-  /// file.
+  /// The digest of the stored data, or of the persistent reference if the item has no data. `nil` if the item is not
+  /// from a keychain file.
   package var fingerprint: ItemFingerprint? { contents.fingerprint }
 
   /// Creates an item. By default, `protection` determines the key class.

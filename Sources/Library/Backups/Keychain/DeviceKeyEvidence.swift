@@ -49,7 +49,7 @@ public struct DeviceKeyEvidence: Sendable, Hashable {
 package enum DeviceKeyVerification: Sendable, Hashable {
   /// The device key unwrapped the key of at least one item, and no class contradicts it.
   case proven
-  /// The device key unwraps the keys of items in some classes, but of no item in the unproven classes.
+  /// The device key unwraps keys of items in some classes, but no item's key in the unproven classes.
   case mixed(unproven: [KeyClass])
   /// The device key unwraps no item's key, although items need it.
   case foreign(itemCount: Int)

@@ -51,7 +51,7 @@ package struct EntryName: Hashable, Sendable {
     return bytes.lexicographicallyPrecedes(other.bytes) { $0 != $1 && ($0 == slash || $1 != slash && $0 < $1) }
   }
 
-  /// Returns the name without a number of bytes at its end.
+  /// Returns the name without its last `count` bytes.
   package func dropLast(_ count: Int) -> EntryName { EntryName(bytes: bytes.dropLast(count)) }
 
   /// Returns the name of an entry in a directory.

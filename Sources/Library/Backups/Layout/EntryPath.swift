@@ -3,9 +3,9 @@ import KeychainFormats
 
 /// The path of a container's entry, checked to stay inside the backup.
 ///
-/// No file is ever written with these names. Containers with names that would be dangerous to other tools are refused,
-/// because no backup has them. The checks use bytes, as file systems do, so that combining characters cannot hide a
-/// slash.
+/// No file is ever written under the name of an entry. Containers with names that would be dangerous to other tools are
+/// refused, because no backup has them. The checks use bytes, as file systems do, so that combining characters cannot
+/// hide a slash.
 package struct EntryPath: Hashable {
   /// The components, at least one, none of them empty, `.`, or `..`.
   package let components: [ArraySlice<UInt8>]

@@ -10,8 +10,8 @@ package struct BackupManifest: Sendable {
   package var version: String?
   /// The date of the backup.
   package var date: KeychainDate?
-  /// Whether the backup has a password, or `nil` if the manifest does not contain this. Nothing else
-  /// shows this, because every backup has a keybag.
+  /// Whether the backup has a password, or `nil` if the manifest does not say. The keybag does not show it, because
+  /// backups without a password have one too.
   package var isEncrypted: Bool?
   /// Whether the device had a passcode, or `nil` if this is unknown.
   package var wasPasscodeSet: Bool?

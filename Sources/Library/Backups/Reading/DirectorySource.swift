@@ -1,7 +1,7 @@
 package import Basics
 import SystemPackage
 
-/// Reads a backup's directory relative to its open handle, so that replacing the path has no effect.
+/// Reads a backup's directory through its open handle, even if the path is replaced in the meantime.
 package struct DirectorySource {
   package let system: FileSystem
   package let limits: BackupLimits

@@ -77,8 +77,8 @@ struct BackupFiles {
       try copy(to: sink, as: name, modificationTime: modificationTime, copyProgress)
     }
 
-    /// Returns up to a number of bytes at the end of the file. Consumes the content of a container's
-    /// entry.
+    /// Returns the last `count` bytes of the file, or all bytes of a shorter file. The content of a container's entry
+    /// cannot be read again afterwards.
     func lastBytes(_ count: Int) throws(KeyhaulError) -> [UInt8] {
       switch source {
       case .directory(let files, let file): return try files.lastBytes(count, of: file)

@@ -97,7 +97,7 @@ struct DirectoryFiles {
     }
   }
 
-  /// Returns up to a number of bytes at the end of a file.
+  /// Returns the last `count` bytes of a file, or all bytes of a shorter file.
   func lastBytes(_ count: Int, of file: File) throws(KeyhaulError) -> [UInt8] {
     let byteCount = Int(min(Int64(count), file.byteCount))
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 16)

@@ -125,7 +125,7 @@ struct BackupVerifier {
     verification.conclude(.keybag, keys.summary)
   }
 
-  /// Checks the flags of wrapped class keys, which requires no key.
+  /// Checks that the class keys are wrapped with the device key. Their flags show this, so no key is needed.
   private mutating func checkHardwareLayers() {
     guard let unbound = archive.unboundClassKeys else { return }
     if unbound.blocksRestore { verification.isHostile = true }

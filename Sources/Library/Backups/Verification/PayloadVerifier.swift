@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 import Synchronization
 
-/// Reads payloads and compares them with the records of their files. Several can be read at once.
+/// Reads payloads and compares them with the records of their files. Several payloads can be read at the same time.
 final class PayloadVerifier: Sendable {
   private let archive: BackupArchive
   /// Whether each payload is also measured for a seal.
