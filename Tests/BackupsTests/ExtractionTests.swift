@@ -295,7 +295,7 @@ struct ExtractionTests {
     #expect(result.differingFiles == ["HomeDomain/wrong"] && !result.isComplete && result.faults.isEmpty)
   }
 
-  @Test("The target folder must be new, empty, or of an earlier extraction")
+  @Test("The target folder must be new, empty, or from an earlier extraction of the same files")
   func targetFolder() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)

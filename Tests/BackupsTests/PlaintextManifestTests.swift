@@ -97,7 +97,7 @@ struct PlaintextManifestTests {
     #expect(try decrypted.keychainFile().bytes == sample.contents.keychainFile)
   }
 
-  @Test("A backup without file keys is unencrypted despite its claim, and can be read but not restored or changed")
+  @Test("A backup without file keys is unencrypted whatever its manifest says, and cannot be restored")
   func falseClaim() throws {
     let sample = try SampleBackup(hasPassword: false)
     var files = try sample.storedFiles()

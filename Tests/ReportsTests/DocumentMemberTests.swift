@@ -14,8 +14,8 @@ struct DocumentMemberTests {
   func verification() {
     var verification = BackupVerification(isQuick: false)
     verification.files = .init(
-      listed: 1, present: 2, unstored: 3, missing: 4, unlisted: 5, withMatchingDigest: 6, withoutDigest: 7,
-      withValidPadding: 8, otherSize: 9, unread: 10)
+      listed: 1, present: 2, emptyWithoutPayload: 3, missing: 4, unlisted: 5, withMatchingDigest: 6, withoutDigest: 7,
+      withValidPadding: 8, sizeMismatches: 9, unread: 10)
     verification.items = .init(readable: 11, deviceBound: 12, damaged: 13)
     let document = VerificationDocument(verification, of: "b").json
     #expect(

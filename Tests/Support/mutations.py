@@ -398,7 +398,7 @@ add(
 add(
     SWAPPED,
     "Library/Reports/Documents/Backups/VerificationDocument.swift",
-    "\"other_size\": .count(«files.otherSize»)",
+    "\"other_size\": .count(«files.sizeMismatches»)",
     "files.unread",
     "verify --json: other_size states the number of unread files",
     "DocumentMemberTests",

@@ -268,7 +268,7 @@ struct DifferenceTests {
     #expect(opened.entries.map(\.reason) == [nil, .deviceBound])
   }
 
-  @Test("A comparison contains no secret and no length of one")
+  @Test("A comparison contains no secret, and not the length of a secret")
   func secrecy() throws {
     let difference = try KeychainDifference(
       from: decrypted(.password("anna"), .password("gone", secret: "planted and gone")),

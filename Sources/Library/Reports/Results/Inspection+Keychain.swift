@@ -10,7 +10,9 @@ extension Inspection {
       return archive.hasKeychain
         ? "its file is stored; its contents are not known" : "its file is not stored"
     }
-    if let hidden = unlocked?.hiddenKeychain { return "cannot be read: \(hidden.fact). Its contents are not known." }
+    if let failure = unlocked?.keychainReadFailure {
+      return "cannot be read: \(failure.fact). Its contents are not known."
+    }
     if archive.hasKeychain { return nil }
     return archive.isEncrypted && !isUnlocked
       ? "its file is missing; with the password, the manifest shows whether there should be one"

@@ -23,10 +23,10 @@ extension Inspection {
   // MARK: The items
 
   func itemLines(_ style: TextStyle) -> [String] {
-    if let hidden = unlocked?.hiddenKeychain {
+    if let failure = unlocked?.keychainReadFailure {
       return WordWrap.lines(
         of: style.adapted(
-          UntrustedText.escaped("Its keychain cannot be read: \(hidden.fact). Its contents are not known.")),
+          UntrustedText.escaped("Its keychain cannot be read: \(failure.fact). Its contents are not known.")),
         columns: style.width)
     }
     guard let unlocked, archive.hasKeychain else { return ["The backup contains no keychain."] }

@@ -157,7 +157,7 @@ package struct Inspection: Report {
   package var isUnlocked: Bool { unlocked != nil }
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
   package var contents: BackupItemCounts? {
-    archive.hasKeychain && unlocked?.hiddenKeychain == nil ? unlocked?.itemCounts : nil
+    archive.hasKeychain && unlocked?.keychainReadFailure == nil ? unlocked?.itemCounts : nil
   }
 
   /// Whether items are damaged, files are missing, or a finding means a loss.
@@ -219,7 +219,7 @@ extension Inspection {
     if let listing, let tree {
       backup.files = InspectionPage.Files(listing, branches: tree.root.children)
     }
-    backup.hiddenKeychain = unlocked?.hiddenKeychain
+    backup.hiddenKeychain = unlocked?.keychainReadFailure
     backup.items =
       backup.hiddenKeychain != nil ? nil : unlocked?.entries
     return InspectionPage(backup, program: program)

@@ -16,7 +16,7 @@ package struct InspectionDocument {
 
   /// The counts of the keychain's items; `nil` if there is no keychain to count.
   private var contents: BackupItemCounts? {
-    archive.hasKeychain && unlocked?.hiddenKeychain == nil ? unlocked?.itemCounts : nil
+    archive.hasKeychain && unlocked?.keychainReadFailure == nil ? unlocked?.itemCounts : nil
   }
 
   /// Creates the document of a backup.

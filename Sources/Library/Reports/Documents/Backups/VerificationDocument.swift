@@ -54,11 +54,11 @@ package struct VerificationDocument {
 
   private static func json(_ files: BackupVerification.FileCounts) -> JSONValue {
     [
-      "listed": .count(files.listed), "present": .count(files.present), "empty_not_stored": .count(files.unstored),
-      "missing": .count(files.missing),
+      "listed": .count(files.listed), "present": .count(files.present),
+      "empty_not_stored": .count(files.emptyWithoutPayload), "missing": .count(files.missing),
       "surplus": .count(files.unlisted), "digests_right": .count(files.withMatchingDigest),
       "without_digest": .count(files.withoutDigest), "padding_right": .count(files.withValidPadding),
-      "other_size": .count(files.otherSize),
+      "other_size": .count(files.sizeMismatches),
       "unread": .count(files.unread),
     ]
   }

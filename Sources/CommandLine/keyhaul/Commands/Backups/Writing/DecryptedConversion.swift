@@ -150,7 +150,7 @@ struct DecryptedConversion {
 
   /// Returns the files that differ from their digest, ordered by name.
   private func differing(_ decryptedCopy: DecryptedBackup?) -> [ListedFile] {
-    (decryptedCopy?.differing ?? []).sorted { Self.name(of: $0) < Self.name(of: $1) }
+    (decryptedCopy?.differingFiles ?? []).sorted { Self.name(of: $0) < Self.name(of: $1) }
   }
 
   private static func name(of file: ListedFile) -> String {
