@@ -7,8 +7,8 @@ import Basics
 public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
   /// `kSecAttrAccessibleWhenUnlocked`: readable while the device is unlocked; moves with an encrypted backup.
   case whenUnlocked = "ak"
-  /// `kSecAttrAccessibleAfterFirstUnlock`: readable after the first unlock since a start; moves with an encrypted
-  /// backup.
+  /// `kSecAttrAccessibleAfterFirstUnlock`: readable after the first unlock since the device started; moves with an
+  /// encrypted backup.
   case afterFirstUnlock = "ck"
   /// `kSecAttrAccessibleAlways`: always readable; moves with an encrypted backup. Deprecated by Apple since iOS 12.
   case always = "dk"
@@ -20,8 +20,8 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
   /// `kSecAttrAccessibleAlwaysThisDeviceOnly`: always readable; can be restored only to the same device. Deprecated
   /// since iOS 12.
   case alwaysThisDeviceOnly = "dku"
-  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly`: readable while unlocked, deleted with the passcode; in no
-  /// backup.
+  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly`: readable while unlocked, deleted when the passcode is removed;
+  /// never in a backup.
   case whenPasscodeSetThisDeviceOnly = "akpu"
 
   /// The keybag class whose key protects the item.
@@ -37,8 +37,10 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
-  /// Creates the protection class for a keybag class of any key generation, or `nil` if no keychain item can have that
-  /// class (1 to 5, 13 to 15). The keybag class number itself determines the key that decrypts the item.
+  /// Creates the protection class for a keybag class of any key generation. `nil` if the class is not one of items: the
+  /// classes of files (1 to 4), the internal class 5, and unknown numbers (0, 13 to 15).
+  ///
+  /// A protection class does not determine the key that decrypts an item, because it has no key generation.
   package init?(keyClass: KeyClass) {
     guard let match = Self.allCases.first(where: { $0.keyClass == keyClass.withoutGeneration }) else { return nil }
     self = match

@@ -7,7 +7,7 @@ extension KeychainBackupFile {
     private let bytes: [UInt8]
     private var decoder: BinaryPlistDecoder
     private let maximumEntryCount: Int
-    /// The number of bytes that further entries may have, each counted separately.
+    /// The number of bytes that further entries may have. Bytes that several entries share count for each of them.
     private var remainingBytes: Int
     private var file = KeychainBackupFile(keybagUUID: nil, entries: [])
 
@@ -22,7 +22,7 @@ extension KeychainBackupFile {
 
     mutating func readFile() throws(FormatError) -> KeychainBackupFile {
       let valueIndexes = try readKeys()
-      if let index = valueIndexes[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
+      if let index = valueIndexes[Key.keybagUUID] { file.keybagUUID = try document.string(document.object(at: index)) }
       try reserveEntries(valueIndexes)
       for kind in ItemKind.allCases {
         guard let index = valueIndexes[kind.rawValue] else { continue }

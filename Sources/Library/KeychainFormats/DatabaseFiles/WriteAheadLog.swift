@@ -15,7 +15,7 @@ package struct WriteAheadLog {
   package let pageStarts: [Int: Int]
   /// The number of pages of the database after the last commit, or 0 if the log has none.
   package let pageCount: Int
-  /// Whether uncommitted, invalid or partial frames of this generation follow the last commit.
+  /// Whether uncommitted, invalid or partial frames of the current generation follow the last commit.
   package let hasUncommittedFrames: Bool
   /// The offset of the end of the last commit, or of the end of the header if there is none.
   package let committedByteCount: Int

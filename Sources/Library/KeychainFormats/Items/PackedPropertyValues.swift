@@ -25,7 +25,7 @@ package struct PackedPropertyValues: PackedAttributeValues {
     case dateText
   }
 
-  /// The packed type of a value and its number of bytes.
+  /// The packed type of a value, and the number of bytes of its packed contents.
   private typealias Layout = (tag: Tag, byteCount: Int)
 
   /// The maximum size of an array whose offsets take one byte. In a larger array they take two.
@@ -105,9 +105,11 @@ package struct PackedPropertyValues: PackedAttributeValues {
 
   package subscript(index: Int) -> PropertyValue { withBytes(at: index, Self.value) }
 
-  /// Returns an upper bound for a value's DER contents in bytes. A value with a bound decodes to itself.
+  /// Returns an upper bound for a value's DER contents in bytes. If there is a bound, encoding and decoding the value
+  /// gives the same value.
   ///
-  /// - Returns: The bound, or `nil` if the value is a date that is not stored as its text.
+  /// - Returns: The bound, or `nil` if the value is a date that is not stored as its text, or that may be outside the
+  ///   years 0 to 9999.
   func maximumDERByteCount(at index: Int) -> Int? {
     withBytes(at: index) { bytes in
       switch bytes.first.flatMap(Tag.init(rawValue:)) {
@@ -131,7 +133,7 @@ package struct PackedPropertyValues: PackedAttributeValues {
     }
   }
 
-  /// Returns the packed type of a value and its number of bytes, or `nil` if it cannot be packed.
+  /// Returns the layout of a value, or `nil` if the value cannot be packed.
   private static func layout(of value: PropertyValue) -> Layout? {
     switch value {
     case .boolean(let value): (value ? .yes : .no, 0)

@@ -25,7 +25,7 @@ package enum DERDate {
 
   /// Parses a GeneralizedTime text. The date remembers this text (`encodedText`).
   ///
-  /// - Throws: `.malformed` for another text or a date that does not exist.
+  /// - Throws: `.malformed` if the text does not follow the grammar, or if the date does not exist.
   package static func parse(_ text: String) throws(FormatError) -> KeychainDate {
     do throws(Fault) {
       return try Array(text.utf8).span.bytes.withUnsafeBytes(decode)
@@ -37,7 +37,7 @@ package enum DERDate {
   /// The date with which Apple's decoder replaces a malformed date of an item: 2001-03-24T00:00:00Z.
   static let replacementForMalformed = KeychainDate(secondsSinceReferenceDate: 82 * 86_400)
 
-  /// The number of significant digits of a fraction.
+  /// The number of a fraction's digits that are used; later digits are ignored.
   private static let maximumFractionDigits = 19
 
   /// Decodes `YYYYMMDDhhmmss[.f…]` with `Z`, `+hhmm` or `-hhmm`; a fraction has digits and does not end in zero.

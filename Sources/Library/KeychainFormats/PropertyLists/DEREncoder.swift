@@ -73,7 +73,7 @@ struct DEREncoder {
     return pairs
   }
 
-  /// Returns whether bytes come first in unsigned order; a prefix comes before the longer bytes.
+  /// Returns whether `left` comes before `right` in the order of unsigned bytes; a prefix comes before longer bytes.
   static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool { left.lexicographicallyPrecedes(right) }
 
   static func appendElement(_ tag: UInt8, _ contents: some Collection<UInt8>, to bytes: inout [UInt8]) {
