@@ -60,7 +60,7 @@ struct DatabaseAsSourceTests {
   func appClip() throws {
     let (source, rows) = try Self.source(DatabaseFile.changed(by: "UPDATE genp SET clip = 1 WHERE rowid = 2"))
     let flagged = source.items.filter { $0.item?[.appClip] == .integer(1) }
-    #expect(flagged.map(\.entry) == [1] && rows.allSatisfy { $0.differingColumns.isEmpty })
+    #expect(flagged.map(\.entryPosition) == [1] && rows.allSatisfy { $0.differingColumns.isEmpty })
   }
 
   @Test("All rows of a database without keys are listed as undecryptable items")

@@ -101,7 +101,7 @@ struct DumpReadingTests {
 
     #expect(dump.format == .items)
     #expect(dump.items.map(\.kind) == [.genericPassword, .internetPassword, .certificate, .key])
-    #expect(dump.items.map(\.entry) == [3, 1, 2, 0])
+    #expect(dump.items.map(\.entryPosition) == [3, 1, 2, 0])
     #expect(dump.items.map(\.tableSource) == [.inferred, .inferred, .inferred, .stated])
     #expect(dump.skipped == [.identity: 1, .unknownTable: 1, .noTable: 1])
     #expect(dump.unknownTables == ["tombs\u{202E}"])

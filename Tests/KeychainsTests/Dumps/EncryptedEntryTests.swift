@@ -31,7 +31,7 @@ struct EncryptedEntryTests {
     #expect(dump.skipped == [.unknownLayout: 1])
     #expect(dump.items.count == 6 && expected.count == 6)
     for item in dump.items {
-      let expectedItem = expected[item.entry]
+      let expectedItem = expected[item.entryPosition]
       let verdict = try expectedItem["verdict"].string
       #expect(try item.kind.rawValue == expectedItem["table"].string)
       #expect(item.tableSource == .stated)

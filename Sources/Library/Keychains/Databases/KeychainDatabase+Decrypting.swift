@@ -71,8 +71,8 @@ extension KeychainDatabase {
       }
     }
 
-    /// Whether a column that newer schemas hash contains the unhashed value, as in some databases of schema 5 (`kcls`
-    /// of iOS 6.1).
+    /// Returns whether a column that newer schemas hash contains the unhashed value, as in some databases of schema 5
+    /// (`kcls` of iOS 6.1).
     private static func containsValue(
       _ stored: ColumnValue, of item: KeychainItem, _ definition: AttributeDefinition
     ) -> Bool {

@@ -4,9 +4,9 @@ import KeychainFormats
 
 /// A Simulator's keychain database, opened for changes.
 ///
-/// The database is locked exclusively from the start, and either all changes are committed or none. The schema and all
-/// unaffected rows stay as they are. It was never tested whether a real Simulator accepts the result;
-/// the daemon's requirements come from Apple's source (`SecItemDb.c`, `SecDbKeychainItemV7.m`).
+/// SQLite's exclusive lock on the file is held from the start, and either all changes are committed or none. The schema
+/// and all unaffected rows stay as they are. It was never tested whether a real Simulator accepts the result; the
+/// daemon's requirements come from Apple's source (`SecItemDb.c`, `SecDbKeychainItemV7.m`).
 ///
 /// Not safe for use from several threads at once.
 package final class SimulatorKeychain {
@@ -117,7 +117,7 @@ package final class SimulatorKeychain {
     return columns
   }
 
-  /// Returns the key store that wrapped the keys, or the current one if there are no keys.
+  /// Returns the key store that wrapped the keys, or the current key store if there are no keys.
   private static func keyStore(
     of wrappedKeys: [KeyClass: SensitiveBytes]
   ) throws(KeyhaulError) -> SimulatorKeyStore {
@@ -131,7 +131,7 @@ package final class SimulatorKeychain {
     return keyStore ?? .sinceIOS13
   }
 
-  /// Rejects triggers and views, which SQL could run when a row changes. A Simulator's database has neither.
+  /// Rejects triggers and views, because their SQL could run when a row changes. A Simulator's database has neither.
   private static func rejectUnexpectedDefinitions(in database: KeychainConnection) throws(KeyhaulError) {
     try database.forEachRow("SELECT type FROM main.sqlite_schema WHERE type NOT IN ('table', 'index') LIMIT 1") {
       (row) throws(KeyhaulError) in

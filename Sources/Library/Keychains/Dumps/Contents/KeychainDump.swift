@@ -56,7 +56,7 @@ package struct KeychainDump: Sendable {
     }
   }
 
-  /// Creates a dump, and gives every item its position.
+  /// Creates a dump, and gives every item its index.
   ///
   /// - Parameters:
   ///   - format: The recognized format.

@@ -32,7 +32,7 @@ struct ClassTaggedObjectReader {
   ) throws(KeyhaulError) -> KeychainDump {
     var collector = DumpCollector(format, acceptingAtMost: limit)
     for entry in root.arrayValue ?? [] {
-      let position = try collector.nextEntry()
+      let position = try collector.countEntry()
       guard let members = entry.fields else {
         collector.skip(.notAnItem)
         continue

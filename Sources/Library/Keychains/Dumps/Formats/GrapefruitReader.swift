@@ -4,8 +4,8 @@ import KeychainRules
 
 /// A reader for the JSON array of keychain items that grapefruit's agent returns (`.grapefruit`).
 ///
-/// `raw` is the secret in Base64. `data` is only its description, which may omit bytes, and is never used. Other data
-/// appears as the description that Foundation prints of it.
+/// `raw` is the secret in Base64. `data` only describes the secret, may omit bytes, and is never used. In other members,
+/// data appears as Foundation prints it (`DataDescription`).
 ///
 /// Source: ChiChou/grapefruit, `agent/src/fruity/modules/keychain.ts` (`list`), `bridge/dictionary.ts` (`valueOf`).
 enum GrapefruitReader {
@@ -49,7 +49,7 @@ enum GrapefruitReader {
     let control = values[accessControlMember]?.stringValue ?? ""
     if !control.isEmpty, control != "default" { reading.item[.accessControl] = .string(control) }
     return DumpedItem(
-      entry: position, kind: kind, content: content(reading.item, values),
+      entryPosition: position, kind: kind, content: content(reading.item, values),
       unusableAttributes: unusable.sorted())
   }
 

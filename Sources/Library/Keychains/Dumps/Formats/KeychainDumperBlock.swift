@@ -42,8 +42,8 @@ struct KeychainDumperBlock {
   /// Whether the lines are those that the program prints.
   var isComplete: Bool { !isAmbiguous && labels.allSatisfy { !$0.isRequired || values[$0.text] != nil } }
 
-  /// Returns whether the program may have printed a line, other than as part of a value. This decides quickly for most
-  /// lines of a long value.
+  /// Returns whether a line may be more than a part of a value: it starts like a label, a heading or a notice. This is a
+  /// fast check for the lines of a long value.
   static func mayBePrinted(_ line: ArraySlice<UInt8>) -> Bool {
     guard let first = line.first else { return false }
     return (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first) || first == UInt8(ascii: "[")

@@ -66,14 +66,14 @@ enum ObjectionReader {
       reading.item, secret: members.lastValue(named: secretMember), rendering: members.lastValue(named: renderingMember)
     )
     return DumpedItem(
-      entry: position, kind: kind, content: content, unusableAttributes: (unusable + reading.unusable).sorted(),
+      entryPosition: position, kind: kind, content: content, unusableAttributes: (unusable + reading.unusable).sorted(),
       isSecretRendered: isRendered)
   }
 
   /// Returns the item with its exact secret if the dump has it, otherwise with the secret's rendering as text.
   private static func content(
     _ item: KeychainItem, secret: JSONValue?, rendering: JSONValue?
-  ) -> (DumpedItem.Content, isRendered: Bool) {
+  ) -> (content: DumpedItem.Content, isRendered: Bool) {
     var item = item
     if let text = secret?.stringValue, !text.isEmpty, !isPlaceholder(text) {
       guard let bytes = HexadecimalDigits.bytes(of: text.utf8) else {

@@ -2,7 +2,7 @@ package import Basics
 public import KeychainFormats
 package import KeychainRules
 
-/// A row's table and its number in it.
+/// A row's table, and the row's number in the table.
 package struct RowReference: Hashable, Sendable {
   /// The table.
   package let kind: ItemKind
@@ -29,7 +29,7 @@ public struct RowSummary: Sendable {
   package let protectionCode: String?
   /// Whether the item is synchronized (`sync` 1).
   package let isSynchronizable: Bool
-  /// Whether the row is a tombstone (any `tomb` but 0), which no search finds.
+  /// Whether the row is a tombstone (`tomb` is not 0).
   package let isTombstone: Bool
   /// Whether an App Clip made the item (`clip` is not 0).
   package let isAppClip: Bool
