@@ -51,7 +51,7 @@ struct AuthenticatorFileTests {
       #expect(try preferences.strings("other") == nil && preferences.strings("a") == nil)
       let text = try preferences.sensitiveString("a")?.withBytes { String(decoding: $0, as: UTF8.self) }
       #expect(text == "otpauth://totp/x")
-      // An address is ASCII, so other texts are not returned.
+      // An address is ASCII, so strings with other characters are not returned.
       #expect(try preferences.sensitiveString("b") == nil && preferences.sensitiveString("c") == nil)
     }
   }

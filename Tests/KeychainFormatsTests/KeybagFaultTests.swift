@@ -142,7 +142,7 @@ struct KeybagFaultTests {
   }
 
   @Test(
-    "Two different values that derive the key are a fault; two equal values are not",
+    "A derivation parameter that occurs twice is a fault only if its two values differ",
     arguments: [
       (.hmacKey, false), (.salt, true), (.iterations, true), (.secondStepIterations, true), (.secondStepSalt, true),
     ] as [(KeybagParts.Field, Bool)])
@@ -176,7 +176,7 @@ struct KeybagFaultTests {
   }
 
   @Test(
-    "Truncating a keybag or flipping any of its bits does not crash the reader, and every valid one survives a round trip"
+    "Truncating a keybag or flipping any of its bits does not crash the reader, and readable variants survive a round trip"
   )
   func damage() {
     readDamagedVariants(of: Self.bytes) { damaged in
@@ -281,7 +281,7 @@ struct KeybagChangeTests {
     let bag = try Keybag(parsing: KeybagParts.valid.bytes)
     var text = ""
     dump(bag.classKeys, to: &text)
-    // The bytes of the key are 0x55.
+    // The bytes of the key are 0x55, which is 85.
     #expect(!text.contains("85"))
     #expect("\(bag.classKeys[0].records[4])" == "WPKY of 40 bytes")
   }

@@ -49,7 +49,7 @@ struct KeybagTests {
     }
   }
 
-  @Test("synthetic_backup: a keybag with two rounds is read, and creating it from its fields gives the same bytes")
+  @Test("synthetic_backup: a keybag with two steps is read, and creating it from its fields gives the same bytes")
   func syntheticBag() throws {
     let bytes = try TestVectors.section("synthetic_backup")["keybag_hex"].bytes
     let bag = try Keybag(parsing: bytes)

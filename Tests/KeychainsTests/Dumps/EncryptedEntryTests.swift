@@ -15,7 +15,7 @@ struct EncryptedEntryTests {
     bytes = try vector["base64"].base64Bytes
   }
 
-  /// Reads the dump after a text in it is replaced.
+  /// Reads the dump with a part of its text replaced.
   private func dump(replacing old: String, with new: String) throws -> KeychainDump {
     let text = String(decoding: bytes, as: UTF8.self)
     #expect(text.contains(old), "\(old)")
@@ -60,7 +60,7 @@ struct EncryptedEntryTests {
       ])
   }
 
-  @Test("Attributes determine the table of an entry without one, and undecryptable entries are skipped")
+  @Test("Attributes determine the table of an entry that names no table, and undecryptable entries are skipped")
   func withoutTables() throws {
     let dump = try dump(replacing: "<key>table</key>", with: "<key>other</key>")
 
@@ -117,9 +117,12 @@ struct EncryptedEntryTests {
     #expect(dump.items.filter(\.hasSecret).map(\.protection) == [.afterFirstUnlock, .whenUnlockedThisDeviceOnly])
   }
 
-  /// Reads a dump with other entries.
+  /// Reads a dump with the given entries.
   ///
-  /// - Parameter xml: Keys and values beside the entries.
+  /// - Parameters:
+  ///   - entries: The entries in XML.
+  ///   - xml: Keys and values beside the entries.
+  ///   - limit: The maximum number of entries.
   private func dump(entries: String, beside xml: String = "", limit: Int = 10) throws -> KeychainDump {
     try KeychainDump(
       parsing: plist(

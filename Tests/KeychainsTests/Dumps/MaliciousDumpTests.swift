@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Malicious dumps")
 struct MaliciousDumpTests {
-  /// Returns the code of the error of reading a dump, or `nil` if there is none.
+  /// Returns the error code of an attempt to read a dump, or `nil` if the dump is read.
   private func code(_ bytes: [UInt8]) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
       _ = try KeychainDump(parsing: bytes)

@@ -26,7 +26,7 @@ struct ToolDumpTests {
     #expect(dump.format == .irestore && dump.recordedAttributes == nil)
     #expect(dump.items.map(\.kind) == [.genericPassword, .genericPassword, .genericPassword, .certificate])
     let (anna, otto, eve, certificate) = (dump.items[0], dump.items[1], dump.items[2], dump.items[3])
-    #expect(anna.item?[.account] == .string("YW5uYQ=="), "nothing states that it encodes bytes")
+    #expect(anna.item?[.account] == .string("YW5uYQ=="), "nothing states that the text encodes bytes")
     #expect(anna.item?[.service] == .string("chat.example & more"))
     #expect(anna.protection == .afterFirstUnlockThisDeviceOnly && anna.item?.isSynchronizable == true)
     #expect(anna.item?.creationDate?.secondsSinceReferenceDate == moment)
@@ -70,7 +70,7 @@ struct ToolDumpTests {
     #expect(dump.skipped == [.noTable: 1])
   }
 
-  @Test("A dump of irestore whose JSON is invalid is rejected, with the location of the fault")
+  @Test("Output of irestore without valid JSON is rejected, and an error in the JSON states its location in the file")
   func irestoreLinesWithoutJSON() throws {
     for text in ["Selected MyPad 0123\n", "Selected MyPad\n{\n}\n", "Selected MyPad\n{\n"] {
       #expect(throws: KeyhaulError.self) { try dump(text) }
@@ -190,7 +190,7 @@ struct ToolDumpTests {
     #expect(dump.recordedAttributes?.contains(.protection) == false)
   }
 
-  @Test("The text of the first versions has no headings, and a converted file may have other line ends")
+  @Test("Text without headings, as the first versions print it, is read, also with CRLF line ends")
   func firstVersion() throws {
     let lines = Self.printed("anna", "hunter2").split(separator: "\n", omittingEmptySubsequences: false)
     let item = lines.dropFirst(2).joined(separator: "\r\n")
@@ -235,7 +235,7 @@ struct ToolDumpTests {
   }
 
   @Test(
-    "An item with a line that the tool does not print there is not read",
+    "An item is not read if its lines are not exactly those that the tool prints",
     arguments: [
       ToolDumpTests.printed("anna\nKeychain Data: forged", "hunter2"),
       ToolDumpTests.printed("anna\nEntitlement Group: other", "hunter2"),
@@ -325,8 +325,8 @@ struct ToolDumpTests {
       "{\"General\": [{\"gena\": \"a\", \"v_Data\": \"aHVudGVyMg==\"}], \"Internet\": [], \"Certs\": null, \"Keys\": null}",
     ].map { Array($0.utf8) }
     var readCount = 0
-    for round in 0..<9_000 {
-      var bytes = examples[round % examples.count]
+    for iteration in 0..<9_000 {
+      var bytes = examples[iteration % examples.count]
       for _ in 0...Int.random(in: 0..<3, using: &random) { Self.damage(&bytes, using: &random) }
       guard let dump = try? KeychainDump(parsing: bytes) else { continue }
       readCount += 1
@@ -361,7 +361,7 @@ struct ToolDumpTests {
     }
   }
 
-  @Test("XML that is not a property list is rejected with a note about Elcomsoft's")
+  @Test("XML that is not a property list is rejected with a note about Elcomsoft's keychain XML")
   func otherXML() {
     #expect(
       throws: KeyhaulError(

@@ -62,7 +62,7 @@ struct UnreadableDiskTests {
 
 /// Injects errors into SQLite's reads of one file.
 private enum FailingReads {
-  /// The file, by its inode, the number of its first read that fails, and the number of reads so far.
+  /// The file's inode, the number of the first read that fails, and the number of reads until now.
   private static let state = Locked((inode: UInt64(0), firstFailingRead: 0, count: 0))
 
   /// Makes all reads of a file fail, starting with the read of this number.
