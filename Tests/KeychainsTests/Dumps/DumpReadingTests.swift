@@ -103,8 +103,8 @@ struct DumpReadingTests {
     #expect(dump.items.map(\.kind) == [.genericPassword, .internetPassword, .certificate, .key])
     #expect(dump.items.map(\.entryPosition) == [3, 1, 2, 0])
     #expect(dump.items.map(\.tableSource) == [.inferred, .inferred, .inferred, .stated])
-    #expect(dump.skipped == [.identity: 1, .unknownTable: 1, .noTable: 1])
-    #expect(dump.unknownTables == ["tombs\u{202E}"])
+    #expect(dump.skippedEntryCounts == [.identity: 1, .unknownTable: 1, .noTable: 1])
+    #expect(dump.unknownTableNames == ["tombs\u{202E}"])
     #expect(dump.entryCount == 7)
     #expect(dump.items.last?.item?.attributes.keys.contains("TamperCheck") == false)
   }
@@ -162,7 +162,7 @@ struct DumpReadingTests {
     #expect(mail.item?[.accessControl] == .string("kSecAccessControlUserPresence"))
     #expect(mail.item?[.type] == .integer(5))
     #expect(!key.hasSecret && key.fault == nil)
-    #expect(dump.skipped == [.identity: 1, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
+    #expect(dump.skippedEntryCounts == [.identity: 1, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
   }
 
   @Test("Placeholders in objection's JSON count as missing values, and a secret in the other member is used")

@@ -28,7 +28,7 @@ struct EncryptedEntryTests {
     let expected = try vector["items"].elements
 
     #expect(dump.format == .encryptedEntries)
-    #expect(dump.skipped == [.unknownLayout: 1])
+    #expect(dump.skippedEntryCounts == [.unknownLayout: 1])
     #expect(dump.items.count == 6 && expected.count == 6)
     for item in dump.items {
       let expectedItem = expected[item.entryPosition]
@@ -69,7 +69,7 @@ struct EncryptedEntryTests {
         .genericPassword, .genericPassword, .genericPassword, .genericPassword, .internetPassword,
       ])
     #expect(dump.items.allSatisfy { $0.tableSource == .inferred })
-    #expect(dump.skipped == [.unknownLayout: 1, .noTable: 1])
+    #expect(dump.skippedEntryCounts == [.unknownLayout: 1, .noTable: 1])
   }
 
   private func faults(_ dump: KeychainDump) -> [String?] { dump.items.map { $0.fault?.reason.rawValue } }
@@ -135,8 +135,8 @@ struct EncryptedEntryTests {
     let dump = try dump(
       entries: "<string/><dict/><dict>\(text("table", "idnt"))</dict><dict>\(text("table", "x"))</dict>")
     #expect(dump.items.isEmpty)
-    #expect(dump.skipped == [.notAnItem: 1, .noTable: 1, .identity: 1, .unknownTable: 1])
-    #expect(dump.unknownTables == ["x"])
+    #expect(dump.skippedEntryCounts == [.notAnItem: 1, .noTable: 1, .identity: 1, .unknownTable: 1])
+    #expect(dump.unknownTableNames == ["x"])
   }
 
   @Test("Too many entries are rejected")

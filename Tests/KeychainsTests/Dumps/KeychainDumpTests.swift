@@ -14,7 +14,7 @@ struct KeychainDumpTests {
     let items = kindsByEntry.map { entry, kind in
       DumpedItem(entryPosition: entry, kind: kind, content: .attributesOnly(KeychainItem(kind: kind), nil))
     }
-    let dump = KeychainDump(format: .items, items: items, skipped: [.identity: 1, .noTable: 1])
+    let dump = KeychainDump(format: .items, items: items, skippedEntryCounts: [.identity: 1, .noTable: 1])
 
     #expect(dump.items.map(\.entryPosition) == [2, 5, 0, 3])
     #expect(dump.items.map(\.index) == [0, 1, 2, 3])

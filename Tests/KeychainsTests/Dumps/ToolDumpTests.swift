@@ -35,7 +35,7 @@ struct ToolDumpTests {
     #expect(otto.fault == DumpFault(.malformed, "the secret is not Base64 text") && !otto.hasSecret)
     #expect(eve.fault == nil && !eve.hasSecret)
     #expect(certificate.item?[.issuer] == .data([0x30, 0]) && certificate.unusableAttributes == [.serialNumber])
-    #expect(dump.skipped == [.unknownTable: 1, .notAnItem: 2] && dump.unknownTables == ["Extra"])
+    #expect(dump.skippedEntryCounts == [.unknownTable: 1, .notAnItem: 2] && dump.unknownTableNames == ["Extra"])
   }
 
   @Test("Newer versions of irestore list the types, so text and data in an attribute can be distinguished")
@@ -67,7 +67,7 @@ struct ToolDumpTests {
     #expect(dump.format == .irestore && dump.items.map(\.kind) == [.genericPassword, .genericPassword, .key])
     #expect(dump.items.map(\.protection) == [.alwaysThisDeviceOnly, nil, .whenUnlockedThisDeviceOnly])
     #expect(dump.items.map { $0.fault?.reason } == [.noClassKey, nil, .noClassKey])
-    #expect(dump.skipped == [.noTable: 1])
+    #expect(dump.skippedEntryCounts == [.noTable: 1])
   }
 
   @Test("Output of irestore without valid JSON is rejected, and an error in the JSON states its location in the file")
@@ -128,7 +128,7 @@ struct ToolDumpTests {
     #expect(certificate.fault == nil && !certificate.hasSecret)
     #expect(certificate.item?[.accessControl] == .string("kSecAccessControlUserPresence"))
     #expect(key.fault == DumpFault(.malformed, "raw is not Base64 text"))
-    #expect(dump.skipped == [.identity: 2, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
+    #expect(dump.skippedEntryCounts == [.identity: 2, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
   }
 
   @Test(
@@ -179,7 +179,7 @@ struct ToolDumpTests {
         + Self.printed("", "(null)")
         + Self.printed("eve", "<Not Accessible>") + Self.printed("empty", "")
         + "[INFO] No Internet Password Keychain items found.\n[HINT] You should unlock your device!\n")
-    #expect(dump.format == .keychainDumper && dump.items.count == 5 && dump.skipped.isEmpty)
+    #expect(dump.format == .keychainDumper && dump.items.count == 5 && dump.skippedEntryCounts.isEmpty)
     #expect(
       dump.items.map { secret($0).map { String(decoding: $0, as: UTF8.self) } } == [
         "hunter2", "two\nlines\n", nil, nil, nil,
@@ -228,7 +228,7 @@ struct ToolDumpTests {
       """
     let dump = try dump(
       "Identity\n--------\n" + certificate + key + key + certificate.replacing("Label: not", with: "not"))
-    #expect(dump.items.map(\.kind) == [.certificate, .key] && dump.skipped == [.identity: 1])
+    #expect(dump.items.map(\.kind) == [.certificate, .key] && dump.skippedEntryCounts == [.identity: 1])
     #expect(dump.items[0].protection == .afterFirstUnlock && dump.items[0].item?[.serialNumber] == .data([1, 2]))
     #expect(dump.items[1].item?[.applicationLabel] == .data([3, 4]))
     #expect(dump.items.allSatisfy { !$0.hasSecret && $0.fault == nil && $0.unusableAttributes.isEmpty })

@@ -222,7 +222,7 @@ struct DeletingTests {
     try keychain.add(.genericPassword("b"))
     try keychain.tamper("UPDATE genp SET data = NULL WHERE rowid = 1")
     let found = try keychain.store.find(ItemQuery(), keys: keychain.keys)
-    try keychain.store.remove(found.undecodable.map(\.summary.reference))
+    try keychain.store.remove(found.undecodableRows.map(\.summary.reference))
     #expect(try keychain.sql("SELECT rowid FROM genp") == [["2"]])
   }
 

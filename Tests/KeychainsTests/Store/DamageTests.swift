@@ -50,7 +50,7 @@ struct DamagedRowTests {
     try keychain.tamper("UPDATE genp SET \(change) WHERE rowid = 2")
     let found = try keychain.store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys)
     #expect(found.items.map(\.rowID) == [1, 3])
-    #expect(found.undecodable.map(\.summary.reference.rowID) == [2])
+    #expect(found.undecodableRows.map(\.summary.reference.rowID) == [2])
     #expect(try keychain.store.rowSummaries(includingTombstones: true).count == 3)
   }
 

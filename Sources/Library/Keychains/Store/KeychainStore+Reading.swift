@@ -15,19 +15,19 @@ extension KeychainStore {
   package func find(_ query: ItemQuery, keys: ClassKeys) throws(KeyhaulError) -> QueryResult {
     try read { (transaction) throws(KeyhaulError) in
       var items: [StoredItem] = []
-      var undecodable: [KeychainRow] = []
+      var undecodableRows: [KeychainRow] = []
       try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
         switch row.content {
         case .fault(let fault):
           guard fault.isPermanent else { throw KeyhaulError(fault) }
-          undecodable.append(row)
+          undecodableRows.append(row)
         case .item(var item):
           guard query.matches(item) else { return }
           if !query.wantsSecret { item.secrets = [:] }
           items.append(StoredItem(summary: row.summary, item: item))
         }
       }
-      return QueryResult(items: items, undecodable: undecodable)
+      return QueryResult(items: items, undecodableRows: undecodableRows)
     }
   }
 

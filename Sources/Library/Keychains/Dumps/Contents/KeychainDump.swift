@@ -12,9 +12,9 @@ package struct KeychainDump: Sendable {
   /// The items in the order genp, inet, cert, keys, and in the dump's order within each table.
   package let items: [DumpedItem]
   /// The number of entries that are not items, for each reason.
-  package let skipped: [SkippedEntry: Int]
+  package let skippedEntryCounts: [SkippedEntry: Int]
   /// The names of unknown tables, at most `DumpCollector.maximumTableNameCount`. They are untrusted text.
-  package let unknownTables: [String]
+  package let unknownTableNames: [String]
   /// The number of keys that occur twice in a dictionary. The first value of each was used.
   package let repeatedKeyCount: Int
   /// Details of a keychain database; `nil` if the dump has another format.
@@ -61,18 +61,18 @@ package struct KeychainDump: Sendable {
   /// - Parameters:
   ///   - format: The recognized format.
   ///   - items: The items in the dump's order.
-  ///   - skipped: The number of entries that are not items, for each reason.
-  ///   - unknownTables: The names of unknown tables.
+  ///   - skippedEntryCounts: The number of entries that are not items, for each reason.
+  ///   - unknownTableNames: The names of unknown tables.
   ///   - repeatedKeyCount: The number of keys that occur twice in a dictionary.
   ///   - database: Details of a keychain database.
   package init(
-    format: DumpFormat, items: [DumpedItem], skipped: [SkippedEntry: Int] = [:], unknownTables: [String] = [],
-    repeatedKeyCount: Int = 0, database: DatabaseDetails? = nil
+    format: DumpFormat, items: [DumpedItem], skippedEntryCounts: [SkippedEntry: Int] = [:],
+    unknownTableNames: [String] = [], repeatedKeyCount: Int = 0, database: DatabaseDetails? = nil
   ) {
     self.format = format
     self.database = database
-    self.skipped = skipped
-    self.unknownTables = unknownTables
+    self.skippedEntryCounts = skippedEntryCounts
+    self.unknownTableNames = unknownTableNames
     self.repeatedKeyCount = repeatedKeyCount
     var ordered = ItemKind.allCases.flatMap { kind in items.filter { $0.kind == kind } }
     for index in ordered.indices { ordered[index].index = index }
@@ -85,7 +85,7 @@ package struct KeychainDump: Sendable {
   package static let maximumByteCount = XMLPlist.maximumByteCount
 
   /// The number of skipped entries.
-  package var skippedCount: Int { skipped.values.reduce(0, +) }
+  package var skippedCount: Int { skippedEntryCounts.values.reduce(0, +) }
   /// The number of entries, including skipped ones.
   package var entryCount: Int { items.count + skippedCount }
 

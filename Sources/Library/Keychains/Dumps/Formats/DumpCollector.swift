@@ -6,8 +6,8 @@ import KeychainRules
 struct DumpCollector {
   let format: DumpFormat
   private var items: [DumpedItem] = []
-  private var skipped: [KeychainDump.SkippedEntry: Int] = [:]
-  private var unknownTables: [String] = []
+  private var skippedEntryCounts: [KeychainDump.SkippedEntry: Int] = [:]
+  private var unknownTableNames: [String] = []
   private var entryCount = 0
   var repeatedKeyCount = 0
 
@@ -37,9 +37,11 @@ struct DumpCollector {
 
   /// Records that the current entry is skipped, because it is not an item.
   mutating func skip(_ reason: KeychainDump.SkippedEntry, table: String? = nil) {
-    skipped[reason, default: 0] += 1
-    guard let table, !unknownTables.contains(table), unknownTables.count < Self.maximumTableNameCount else { return }
-    unknownTables.append(table)
+    skippedEntryCounts[reason, default: 0] += 1
+    guard let table, !unknownTableNames.contains(table), unknownTableNames.count < Self.maximumTableNameCount else {
+      return
+    }
+    unknownTableNames.append(table)
   }
 
   /// Records that the current entry is skipped, because its table contains none of the four kinds of items.
@@ -57,10 +59,10 @@ struct DumpCollector {
   ///   - kind: The table of the item.
   ///   - tableSource: The way in which the table was determined.
   ///   - style: The representation of the values.
-  ///   - unusable: Attributes that were omitted from the entry, because their values cannot be used.
+  ///   - unusableAttributes: Attributes that were omitted from the entry, because their values cannot be used.
   mutating func append(
     _ entry: PropertyDictionary, at position: Int, as kind: ItemKind, tableSource: DumpedItem.TableSource,
-    style: DumpValues.Style, unusable: [AttributeCode] = []
+    style: DumpValues.Style, unusableAttributes: [AttributeCode] = []
   ) {
     let reading = DumpValues.read(entry, as: kind, style)
     repeatedKeyCount += reading.repeatedKeyCount
@@ -74,13 +76,14 @@ struct DumpCollector {
     append(
       DumpedItem(
         entryPosition: position, kind: kind, tableSource: tableSource, content: content,
-        unusableAttributes: (unusable + reading.unusable).sorted()))
+        unusableAttributes: (unusableAttributes + reading.unusableAttributes).sorted()))
   }
 
   /// Returns the dump with all collected entries.
   func dump() -> KeychainDump {
     KeychainDump(
-      format: format, items: items, skipped: skipped, unknownTables: unknownTables, repeatedKeyCount: repeatedKeyCount)
+      format: format, items: items, skippedEntryCounts: skippedEntryCounts, unknownTableNames: unknownTableNames,
+      repeatedKeyCount: repeatedKeyCount)
   }
 }
 

@@ -38,19 +38,19 @@ enum GrapefruitReader {
   private static func item(
     of members: [(String, JSONValue)], at position: Int, as kind: ItemKind
   ) -> DumpedItem {
-    var (attributes, unusable) = arrayReader.attributes(in: members, of: kind, textValue: value)
+    var (attributes, unusableAttributes) = arrayReader.attributes(in: members, of: kind, textValue: value)
     let values = Dictionary(members, uniquingKeysWith: { _, last in last })
     if let name = protectionMembers.compactMap({ values[$0]?.stringValue }).first(where: { !$0.isEmpty }) {
       attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: name)?.rawValue ?? name)
     }
     var reading = DumpValues.read(attributes, as: kind, .typed)
-    unusable += reading.unusable
+    unusableAttributes += reading.unusableAttributes
     // The agent describes the constraints only as text.
     let control = values[accessControlMember]?.stringValue ?? ""
     if !control.isEmpty, control != "default" { reading.item[.accessControl] = .string(control) }
     return DumpedItem(
       entryPosition: position, kind: kind, content: content(reading.item, values),
-      unusableAttributes: unusable.sorted())
+      unusableAttributes: unusableAttributes.sorted())
   }
 
   /// Returns the value for a text, or `nil` if it cannot be used.

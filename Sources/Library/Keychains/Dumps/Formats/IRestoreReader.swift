@@ -122,18 +122,19 @@ enum IRestoreReader {
     _ entry: JSONValue, at position: Int, as kind: ItemKind, to collector: inout DumpCollector
   ) {
     guard let members = entry.fields, !members.isEmpty else { return collector.skip(.notAnItem) }
-    let (attributes, unusable) = attributes(in: members, of: kind)
+    let (attributes, unusableAttributes) = attributes(in: members, of: kind)
     collector.append(
-      attributes, at: position, as: kind, tableSource: .stated, style: .base64Text, unusable: unusable)
+      attributes, at: position, as: kind, tableSource: .stated, style: .base64Text,
+      unusableAttributes: unusableAttributes)
   }
 
   /// Returns the attributes of an item with their secrets as Base64 text, and the codes of attributes with unusable
   /// values.
   private static func attributes(
     in members: [(String, JSONValue)], of kind: ItemKind
-  ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
+  ) -> (attributes: PropertyDictionary, unusableAttributes: [AttributeCode]) {
     var entries: [PropertyDictionary.Entry] = []
-    var unusable: [AttributeCode] = []
+    var unusableAttributes: [AttributeCode] = []
     let dataNames = dataNames(members)
     for (name, value) in members where !name.hasPrefix("_") {
       let code = AttributeCode(rawValue: name)
@@ -143,13 +144,13 @@ enum IRestoreReader {
       if let converted = convert(value, isData: isData) {
         entries.append(.init(key: .string(name), value: converted))
       } else {
-        unusable.append(code)
+        unusableAttributes.append(code)
       }
     }
     if members.firstValue(named: AttributeCode.protection.rawValue) == nil, let protection = protection(in: members) {
       entries.append(.init(key: .string(AttributeCode.protection.rawValue), value: .string(protection.rawValue)))
     }
-    return (PropertyDictionary(entries), unusable)
+    return (PropertyDictionary(entries), unusableAttributes)
   }
 
   /// Returns the protection class with the number in `_class`, or `nil` if there is none.

@@ -187,25 +187,25 @@ extension KeychainDumperReader {
     }
 
     private func item(of block: KeychainDumperBlock, at position: Int) -> DumpedItem {
-      let (attributes, unusable) = attributes(of: block)
+      let (attributes, unusableAttributes) = attributes(of: block)
       let reading = DumpValues.read(attributes, as: block.kind, .typed)
       let content = content(reading.item, block)
       let hasSecret = if case .open = content { true } else { false }
       return DumpedItem(
         entryPosition: position, kind: block.kind, content: content,
-        unusableAttributes: (unusable + reading.unusable).sorted(), isSecretRendered: hasSecret)
+        unusableAttributes: (unusableAttributes + reading.unusableAttributes).sorted(), isSecretRendered: hasSecret)
     }
 
     /// Returns the attributes of an item, and the codes of attributes with unusable values.
     private func attributes(
       of block: KeychainDumperBlock
-    ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
+    ) -> (attributes: PropertyDictionary, unusableAttributes: [AttributeCode]) {
       var attributes = PropertyDictionary()
-      var unusable: [AttributeCode] = []
+      var unusableAttributes: [AttributeCode] = []
       for label in block.labels {
         guard let code = label.code, let bytes = block.values[label.text] else { continue }
         guard let text = NextStepText.text(of: bytes, isUTF8: isUTF8) else {
-          unusable.append(code)
+          unusableAttributes.append(code)
           continue
         }
         // Foundation prints this for an absent value.
@@ -217,11 +217,11 @@ extension KeychainDumperReader {
         }
         switch DataDescription.read(text) {
         case .bytes(let bytes): attributes[code.rawValue] = .data(bytes)
-        case .incomplete: unusable.append(code)
+        case .incomplete: unusableAttributes.append(code)
         case .other: attributes[code.rawValue] = .string(text)
         }
       }
-      return (attributes, unusable)
+      return (attributes, unusableAttributes)
     }
 
     private func content(_ item: KeychainItem, _ block: KeychainDumperBlock) -> DumpedItem.Content {

@@ -66,12 +66,12 @@ extension KeyhaulError.Code {
 }
 
 extension KeyhaulError {
-  init(keys error: DataProtectionError) { self.init(.notAvailable, error.description) }
+  init(dataProtectionError error: DataProtectionError) { self.init(.notAvailable, error.description) }
 
   /// Creates the error for an item that cannot be encrypted or decrypted.
   ///
   /// Source: Apple `SecItemServer.c`, `SecKeybagSupport.c` (key store results to `OSStatus`).
-  init(sealing error: ItemCryptoError) {
+  init(itemCryptoError error: ItemCryptoError) {
     switch error.fault {
     case .locked: self.init(.interactionNotAllowed, error.reason)
     case .noClassKey where error.keyClass == .whenPasscodeSetThisDeviceOnly:

@@ -113,5 +113,5 @@ package struct QueryResult: Sendable {
   /// The matching items that could be decrypted, by kind and row number.
   package let items: [StoredItem]
   /// Rows that match by their columns but can never be decrypted.
-  package let undecodable: [KeychainRow]
+  package let undecodableRows: [KeychainRow]
 }

@@ -28,7 +28,7 @@ enum RowEncryption {
       default: throw KeyhaulError(.parameter, "the access control is not a dictionary of constraints")
       }
     } catch let error as ItemCryptoError {
-      throw KeyhaulError(sealing: error)
+      throw KeyhaulError(itemCryptoError: error)
     } catch {
       throw KeyhaulError(fromDatabase: error)
     }
@@ -78,7 +78,7 @@ enum RowEncryption {
     switch (error.fault, error.keyClass) {
     case (.locked, let keyClass?): return .locked(keyClass)
     case (.deviceBound, let keyClass?), (.classKeyDamaged, let keyClass?): return .keyUnavailable(keyClass)
-    case (.failed(let failure), _): throw KeyhaulError(keys: failure)
+    case (.failed(let failure), _): throw KeyhaulError(dataProtectionError: failure)
     default: return .undecodable(reason: error.description)
     }
   }
