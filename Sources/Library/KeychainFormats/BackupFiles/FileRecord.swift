@@ -224,10 +224,11 @@ extension FileRecord {
   ///
   /// - Parameters:
   ///   - encryptionKey: The new key, or `nil` to remove the key.
-  ///   - digest: The new digest, or `nil` to keep it.
-  ///   - size: The new size of the decrypted file, or `nil` to keep it.
+  ///   - digest: The new digest, or `nil` to keep the old digest.
+  ///   - size: The new size of the decrypted file, or `nil` to keep the old size.
   ///   - archive: The archive in a manifest's row.
-  /// - Throws: `.malformed` if the bytes are not such an archive; the errors of reading and writing a property list.
+  /// - Throws: `.malformed` if `archive` is not the archive of a record; the errors of reading and writing a property
+  ///   list.
   package static func replacing(
     encryptionKey: ClassWrappedKey?, digest: [UInt8]?, size: Int64? = nil, in archive: [UInt8]
   ) throws(FormatError) -> [UInt8] {

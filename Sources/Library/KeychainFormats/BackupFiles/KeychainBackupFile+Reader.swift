@@ -31,7 +31,7 @@ extension KeychainBackupFile {
       return file
     }
 
-    /// Reads the keys of the root dictionary, and records those that are ignored.
+    /// Reads the keys of the root dictionary, and records the keys that are ignored.
     ///
     /// - Returns: The index of each key's value. If a key occurs twice, the first value counts.
     private mutating func readKeys() throws(FormatError) -> [String: Int] {
@@ -114,6 +114,7 @@ extension KeychainBackupFile {
       return Entry(kind: kind, in: bytes, blob: blob, persistentReference: reference)
     }
 
+    /// Subtracts bytes from the number that further entries may have.
     private mutating func charge(_ byteCount: Int, at index: Int) throws(FormatError) {
       guard byteCount <= remainingBytes else {
         throw FormatError(

@@ -43,7 +43,7 @@ struct KeyedRecord {
   /// The index of each field's value, or -1 if the record does not have the field.
   private var valueIndexes = [Int](repeating: -1, count: Field.allCases.count)
 
-  /// The maximum number of references between a field and its value; devices write one.
+  /// The maximum number of references between a field and its value; devices write one reference.
   private static let maximumHops = 16
 
   init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {

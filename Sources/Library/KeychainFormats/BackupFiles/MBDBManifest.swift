@@ -22,7 +22,7 @@ package struct MBDBManifest: Sendable {
 
   /// The record of a file, directory or symbolic link.
   package struct Entry: Sendable, Hashable {
-    /// The domain, or `nil` if the record has none. If it is not UTF-8, `DecodedName` escapes its invalid bytes.
+    /// The domain, or `nil` if the record has none. If the domain is not UTF-8, `DecodedName` escapes its invalid bytes.
     package var domain: String?
     /// The domain's bytes if they are not UTF-8, otherwise `nil`.
     package var undecodedDomain: [UInt8]?
@@ -120,7 +120,7 @@ private struct EntryReader {
   /// The length that marks a field of variable length as missing.
   private static let missingFieldLength = 0xFFFF
 
-  /// Returns the record at an offset, and the offset after it.
+  /// Returns the record at an offset, and the offset of the next record.
   mutating func entry(at start: Int) throws(FormatError) -> (MBDBManifest.Entry, end: Int) {
     // The cursor is at the start of the manifest.
     _ = try cursor.take(start, "the records before it")

@@ -18,7 +18,7 @@ import Basics
 package struct DatabaseItemBlob: Sendable {
   /// The version word's number.
   package enum Version: UInt32, Sendable, Hashable, CaseIterable {
-    /// iOS 11 to 14, and later ones without key diversification.
+    /// iOS 11 to 14, and later versions without key diversification.
     case v7 = 7
     /// iOS 15 and later.
     case v8 = 8
@@ -119,7 +119,7 @@ package struct DatabaseItemBlob: Sendable {
     try self.init(version: version, keyClass: KeyClass(rawValue: rawClass), attributes: attributes, secret: secret)
   }
 
-  /// Returns the blob's bytes, which equal the original ones if a device wrote the blob.
+  /// Returns the blob's bytes, which equal the original bytes if a device wrote the blob.
   ///
   /// - Throws: `.unencodable` if the wrap of the secret's key is missing.
   package func serialized() throws(FormatError) -> [UInt8] {

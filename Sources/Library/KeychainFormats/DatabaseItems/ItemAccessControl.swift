@@ -24,7 +24,7 @@ package struct ItemAccessControl: Sendable, Hashable {
   /// - Throws: `.malformed` if there is no protection class, or if a known member has the wrong type.
   package init(members: PropertyDictionary) throws(FormatError) {
     switch members[Self.protectionKey] {
-    // For an item on a token, it is a dictionary.
+    // For an item on a token, the protection class is a dictionary.
     case .string?, .dictionary?: break
     default: throw Self.malformed("it has no protection class")
     }

@@ -87,7 +87,7 @@ public struct Keybag: Sendable, Hashable {
     try validate()
   }
 
-  /// Returns the keybag's bytes, which equal the original ones if nothing was changed.
+  /// Returns the keybag's bytes, which equal the original bytes if nothing was changed.
   package func serialized() -> [UInt8] { Self.serialized(records) }
 
   /// The records of the header and the class keys, in the order of the bytes.

@@ -64,7 +64,7 @@ package enum BinaryPlist {
   ///
   /// - Parameters:
   ///   - bytes: The property list.
-  ///   - limits: The limits for reading it.
+  ///   - limits: The limits for reading the list.
   ///   - change: Edits the value, in which placeholders represent malformed strings.
   /// - Throws: The errors of `decode` and `encode`, and the error of `change`.
   static func editing(

@@ -18,7 +18,7 @@ package enum DERDate {
     }
   }
 
-  /// Returns the GeneralizedTime text of a date, or `nil` if it is not a number or outside the years 0 to 9999.
+  /// Returns the GeneralizedTime text of a date, or `nil` if the date is not a number or outside the years 0 to 9999.
   package static func format(_ date: KeychainDate) -> String? {
     encode(date).map { String(decoding: $0, as: UTF8.self) }
   }
@@ -60,8 +60,8 @@ package enum DERDate {
       secondsSinceReferenceDate: try reader.moment(year: year + (year < 50 ? 2000 : 1900), allowsFraction: false))
   }
 
-  /// Returns the GeneralizedTime text of a date: the original one if it still represents the same date, otherwise a
-  /// computed one.
+  /// Returns the GeneralizedTime text of a date: the original text if it still represents the same date, otherwise a
+  /// computed text.
   ///
   /// - Returns: The text, or `nil` if it must be computed, but the date is not a number or outside the years 0 to 9999.
   static func encode(_ date: KeychainDate) -> [UInt8]? {
@@ -91,8 +91,8 @@ package enum DERDate {
   /// The maximum number of bytes of a text, with the digits of the smallest double, 5e-324.
   static let maximumTextByteCount = fieldsByteCount + 324
 
-  /// A limit of about 12,700 years in seconds, below which the calculation of a date cannot overflow. Dates beyond it
-  /// have no text.
+  /// A limit of about 12,700 years in seconds, below which the calculation of a date cannot overflow. Dates beyond this
+  /// limit have no text.
   private static let maximumSecondCount: UInt64 = 400_000_000_000
 
   /// Returns the text of a number of seconds, with the fewest decimal places that represent the number exactly, or
@@ -227,7 +227,7 @@ extension DERDate {
     }
   }
 
-  /// Returns the date of a packed text, or `nil` if the bytes are not one.
+  /// Returns the date of a packed text, or `nil` if the bytes are not a packed date.
   static func date(unpacking bytes: UnsafeRawBufferPointer) -> KeychainDate? {
     withUnsafeTemporaryAllocation(byteCount: 2 * bytes.count, alignment: 1) { text in
       var count = 0

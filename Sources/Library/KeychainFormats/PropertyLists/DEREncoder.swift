@@ -98,7 +98,7 @@ struct DEREncoder {
   private static func contents(of value: Int64) -> ArraySlice<UInt8> {
     if (-0x80..<0x80).contains(value) { return [UInt8(truncatingIfNeeded: value)] }
     var digits = bigEndianBytes(UInt64(bitPattern: value))[...]
-    // A first byte that only repeats the sign of the second one is not needed.
+    // A first byte that only repeats the sign of the second byte is not needed.
     while let first = digits.first, let second = digits.dropFirst().first,
       first == 0 && second < 0x80 || first == 0xFF && second >= 0x80
     {

@@ -56,7 +56,7 @@ package struct KeychainDatabase: Sendable {
     package let encryptedItem: [UInt8]
     /// The column `sha1`; `nil` if it contains no data, or if the table has no such column.
     package let digest: [UInt8]?
-    /// Whether the table has a column `sha1`. In iOS 6 and earlier (schema 5) it does not.
+    /// Whether the table has a column `sha1`. The tables of iOS 6 and earlier (schema 5) do not have this column.
     package let hasDigestColumn: Bool
     /// The stored values of all other known columns.
     package let columns: [AttributeCode: ColumnValue]

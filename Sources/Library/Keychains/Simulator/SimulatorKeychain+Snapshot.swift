@@ -6,8 +6,8 @@ extension SimulatorKeychain {
   /// Replaces a database file with a snapshot, byte for byte.
   ///
   /// The snapshot is written and synced beside the file. The file's log is then merged and removed, because SQLite
-  /// would apply the log to the new file. Finally, the new file takes the name. If the process is killed at any moment,
-  /// the file either has its previous items or is the snapshot.
+  /// would apply the log to the new file. Finally, the new file replaces the old one. If the process is killed at any
+  /// moment, the file either has its previous items or is the snapshot.
   ///
   /// - Parameters:
   ///   - path: The path of the database to replace.

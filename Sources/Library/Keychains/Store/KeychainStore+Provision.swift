@@ -11,8 +11,8 @@ extension KeychainStore {
   ///   - items: The items to add.
   ///   - keepsIdentifiers: Whether items also keep their UUID, their persistent reference and their user, as in a copy
   ///     of another keychain.
-  ///   - isUnfinished: Whether the device is being created, so that its file is deleted if the process ends before this
-  ///     method returns. If so, pages are written directly to the file, without the log.
+  ///   - isUnfinished: Whether the file belongs to an unfinished device. Such a file is deleted if the process ends
+  ///     before this method returns, so pages are written directly to the file, without the log.
   ///   - keys: The class keys of the device.
   ///   - random: The source of identifiers and keys.
   /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`; `.storeBusy` if
@@ -57,7 +57,7 @@ extension KeychainStore {
 }
 
 extension KeychainItem {
-  /// Copies the UUID, persistent reference and user of another item, if they are valid in a row.
+  /// Copies the UUID, persistent reference and user of another item, if a row can store them.
   fileprivate mutating func copyIdentifiers(from other: KeychainItem) {
     if let uuid = other[.uuid]?.stringValue { self[.uuid] = .string(uuid) }
     if let reference = other[.persistentReference]?.dataValue, reference.count == PersistentReference.uuidByteCount {

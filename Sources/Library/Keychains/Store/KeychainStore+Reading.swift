@@ -8,7 +8,7 @@ extension KeychainStore {
   /// Returns the matching items, decrypted.
   ///
   /// Rows that can never be decrypted are skipped and reported. A row whose class key is not in memory ends the search,
-  /// as on a device. Whether an item matches an access group depends on the encrypted item, not on the column.
+  /// as on a device. An item matches an access group only if both its column and the encrypted item name the group.
   ///
   /// - Throws: `.interactionNotAllowed` if the class key of a row is not in memory, `.notAvailable` if there is no such
   ///   key, `.noSuchAttribute`, `.parameter`. An empty result is not an error.

@@ -6,7 +6,7 @@ package import KeychainRules
 extension KeychainStore {
   /// Updates every matching item, or none if there is an error. The query's limit is ignored.
   ///
-  /// Rows that can never be decoded are deleted, as on a device. If the query has a condition, they are skipped
+  /// Rows that can never be decrypted are deleted, as on a device. If the query has a condition, such rows are skipped
   /// instead, because the condition cannot be checked.
   ///
   /// - Returns: The number of updated items.

@@ -20,7 +20,7 @@ import Synchronization
 package final class KeychainStore: Sendable {
   /// The time from which a finished call survives a power failure. Killing the process never undoes a finished call.
   package enum Durability: Sendable {
-    /// When the call returns. It waits for the disk.
+    /// When the call returns. The call waits for the disk.
     case eachCall
     /// When `close()` returns. Many calls wait for the disk once.
     case onClose
@@ -102,8 +102,8 @@ package final class KeychainStore: Sendable {
     return store
   }
 
-  /// Merges the log into the file and closes it. Deinitialization does the same, but ignores errors. Closing again has
-  /// no effect.
+  /// Merges the log into the file and closes the file. Deinitialization does the same, but ignores errors. Closing again
+  /// has no effect.
   ///
   /// - Throws: An error if changes may not be on the disk yet. The keychain is closed regardless.
   package func close() throws(KeyhaulError) {

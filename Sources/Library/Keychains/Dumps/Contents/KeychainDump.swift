@@ -125,8 +125,8 @@ package struct KeychainDump: Sendable {
     package let itemCount: Int
   }
 
-  /// The attributes that the format can contain, or `nil` if it can contain all. Some formats omit attributes, so an
-  /// attribute outside this set may exist although the dump does not contain it.
+  /// The attributes that the format can contain, or `nil` if it can contain all attributes. Some formats omit attributes,
+  /// so an attribute outside this set may exist although the dump does not contain it.
   package var recordedAttributes: Set<AttributeCode>? {
     switch format {
     case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])

@@ -31,7 +31,7 @@ extension KeyhaulError.Code {
   /// The item's class requires a passcode, and the device has none.
   public static let authFailed = store(
     "authFailed", .refused, "the device has no passcode", advice: "set a passcode, or choose another protection")
-  /// None of the device's keys can decrypt the item, or it is damaged.
+  /// None of the device's keys can decrypt the item, or the item is damaged.
   public static let decode = rule(.decode)
   /// The search or the item is not valid.
   public static let parameter = rule(.parameter)

@@ -9,7 +9,7 @@ extension KeychainStore {
   ///
   /// - Parameter body: The changes. An error rolls everything back.
   /// - Returns: The closure's result.
-  /// - Throws: The closure's error. Nothing was changed then.
+  /// - Throws: The closure's error. In this case, nothing was changed.
   @discardableResult
   package func restore<Value>(
     _ body: (borrowing RestoreTransaction) throws(KeyhaulError) -> Value
@@ -24,8 +24,8 @@ package struct RestoreTransaction: ~Copyable {
 
   init(_ transaction: KeychainTransaction) { self.transaction = transaction }
 
-  /// Deletes the rows that iOS deletes before a restore: every row that is not synchronized, not in one of the
-  /// preserved groups and not a shared copy, for all users and protection classes.
+  /// Deletes the rows that iOS deletes before a restore: all rows except synchronized rows, rows of the preserved groups
+  /// and shared copies, for all users and protection classes.
   ///
   /// - Returns: The number of deleted rows.
   @discardableResult
@@ -56,7 +56,7 @@ package struct RestoreTransaction: ~Copyable {
   /// Stores one item of the backup. If a row has the same primary key, decides which of the two to keep. If the existing
   /// row is kept, it is rewritten only to take over the backup's persistent reference.
   ///
-  /// The dates, the UUID and the persistent reference are the backup's, if it has them.
+  /// The dates, the UUID and the persistent reference come from the backup, if it has them.
   ///
   /// - Returns: The decision about the conflict.
   /// - Throws: `.interactionNotAllowed` if the class key of the item or of the conflicting row is not in memory;

@@ -36,7 +36,7 @@ package struct ItemQuery: Sendable {
   /// Attributes that must be equal. A value of a different type with the same bytes also matches, because the columns
   /// contain hashes.
   package var attributes: AttributeMap<PropertyValue>
-  /// The access groups, as inside the encrypted item, not as in the column.
+  /// The access groups. Both the column and the encrypted item must name one of them.
   package var accessGroups: AccessGroups
   /// The synchronization state.
   package var synchronization: Synchronization
@@ -76,8 +76,8 @@ package struct ItemQuery: Sendable {
 }
 
 extension ItemQuery {
-  /// Returns whether a decrypted item matches the condition and the access groups. The column's access group does not
-  /// count, because anyone who can write the file can change it.
+  /// Returns whether a decrypted item matches the condition and the access groups. A matching column is not sufficient,
+  /// because anyone who can write the file can change the column.
   package func matches(_ item: KeychainItem) -> Bool {
     if let condition, !condition(item) { return false }
     return switch accessGroups {

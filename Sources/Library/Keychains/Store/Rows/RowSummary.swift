@@ -35,7 +35,7 @@ public struct RowSummary: Sendable {
   package let isAppClip: Bool
   /// Whether a token, such as the Secure Enclave, stores the secret.
   package let hasTokenID: Bool
-  /// The sharing group of a shared copy; `nil` if the row is not one.
+  /// The sharing group of a shared copy; `nil` if the row is not a shared copy.
   package let sharingGroup: String?
   /// The user of the row; empty for the single user.
   package let multiUser: [UInt8]
@@ -91,7 +91,7 @@ package struct KeychainRow: Sendable {
 
   /// The column values.
   package let summary: RowSummary
-  /// The decrypted item, or the reason why there is none.
+  /// The decrypted item, or the reason why the row cannot be decrypted.
   package let content: Content
 
   /// Creates a row.

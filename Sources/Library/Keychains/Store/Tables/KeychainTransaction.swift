@@ -63,7 +63,7 @@ package struct KeychainTransaction {
     return database.lastInsertedRowID
   }
 
-  /// Writes all columns of a row again. Its number stays the same.
+  /// Writes all columns of a row again. The row's number stays the same.
   func overwrite(_ rowID: Int64, with row: WritableRow) throws(KeyhaulError) {
     try database.run(KeychainTable.table(of: row.kind).overwriteSQL, row.columns + [.integer(rowID)])
   }
