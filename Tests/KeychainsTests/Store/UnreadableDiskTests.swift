@@ -32,6 +32,7 @@ struct UnreadableDiskTests {
       } catch {
         failureCount += 1
         #expect(error.code == .storeIO, "read \(firstFailingRead): \(error)")
+        // The result code is 10 (SQLITE_IOERR) or 11 (SQLITE_CORRUPT).
         #expect(error.reason.hasPrefix("SQLite returned 1"), "read \(firstFailingRead): \(error)")
       }
     }

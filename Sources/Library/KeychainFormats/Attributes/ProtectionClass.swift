@@ -37,8 +37,8 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
-  /// Creates the protection class for a keybag class of any key generation. `nil` if the class is not one of items: the
-  /// classes of files (1 to 4), the internal class 5, and unknown numbers (0, 13 to 15).
+  /// Creates the protection class for a keybag class of any key generation. `nil` if items cannot have the class:
+  /// it is a class of files (1 to 4), the internal class 5, or an unknown number (0, 13 to 15).
   ///
   /// A protection class does not determine the key that decrypts an item, because it has no key generation.
   package init?(keyClass: KeyClass) {
@@ -110,7 +110,7 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
 }
 
 extension KeyClass {
-  /// The number with its meaning for people: "6 (when unlocked)", "22 (when unlocked, key generation 1)".
+  /// The number with its meaning for users: "6 (when unlocked)", "22 (when unlocked, key generation 1)".
   package var displayName: String {
     let use = ProtectionClass(keyClass: self)?.phrase ?? (protectsFiles ? "files" : nil)
     guard let use else { return "\(rawValue) (unknown use)" }
@@ -120,6 +120,6 @@ extension KeyClass {
   /// Whether the class protects files, in any key generation.
   package var protectsFiles: Bool { (1...4).contains(withoutGeneration.rawValue) }
 
-  /// The key generation for people: ", key generation 1", or empty if there is none, as in backups.
+  /// The key generation for users: ", key generation 1", or empty if there is none, as in backups.
   package var generationSuffix: String { generation == 0 ? "" : ", key generation \(generation)" }
 }

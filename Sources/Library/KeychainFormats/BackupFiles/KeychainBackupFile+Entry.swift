@@ -109,7 +109,7 @@ extension KeychainBackupFile.Entry {
   /// - Parameters:
   ///   - entry: The entry.
   ///   - parts: The bytes of each range in `ranges`, in the same order.
-  package init(_ entry: Self, of parts: [[UInt8]]) {
+  package init(_ entry: Self, copying parts: [[UInt8]]) {
     let blob = entry.blobPart.range == nil ? nil : parts.first
     self.init(kind: entry.kind, blob: blob, persistentReference: entry.referencePart.range == nil ? nil : parts.last)
     blobStart = entry.blobStart

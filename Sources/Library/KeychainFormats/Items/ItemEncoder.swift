@@ -53,7 +53,7 @@ private struct EncodedPairs {
   ///
   /// - Parameters:
   ///   - contents: The key and the value, or only the value's header if the value is a secret.
-  ///   - secret: The secret, or `nil` if the value is not one.
+  ///   - secret: The secret, or `nil` if the value is not a secret.
   mutating func append(_ contents: [UInt8], secret: SensitiveBytes? = nil) {
     let start = bytes.count
     DEREncoder.appendHeader(DERPropertyList.Tag.sequence, count: contents.count + (secret?.count ?? 0), to: &bytes)

@@ -122,7 +122,7 @@ extension Keybag {
 ///
 /// Source: iphone_backup_decrypt, `google_iphone_dataprotection.py`.
 package struct ClassWrappedKey: Sendable, Hashable {
-  /// The class whose key wraps this one.
+  /// The class whose key wraps this key.
   package var keyClass: KeyClass
   /// The wrapped key: 40 bytes for a symmetric class key, 72 for a Curve25519 one.
   package var wrappedKey: [UInt8]

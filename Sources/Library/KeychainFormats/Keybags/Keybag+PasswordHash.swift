@@ -9,7 +9,7 @@ extension Keybag {
   /// ```
   ///
   /// The key is a wrapped class key. Any class key that the password wraps is suitable; published tools use the first
-  /// one. `nil` if the keybag has no such key, or lacks a parameter.
+  /// such key. `nil` if the keybag has no such key, or lacks a parameter.
   ///
   /// Source: philsmd/itunes_backup2hashcat, "Explanation of the output format".
   package var passwordHash: String? {

@@ -115,7 +115,7 @@ extension Keybag {
   /// The lower-case text of `uuid`, which a keychain file contains as `keybag-uuid`.
   package var uuidText: String? { uuid.flatMap(UUIDText.lowercase) }
 
-  /// The wrap flags of the header (`WRAP`); 0 in backups, and without effect on the class keys, which have their own.
+  /// The wrap flags of the header (`WRAP`), 0 in backups. They do not apply to the class keys, which have their own flags.
   package var wrap: WrapFlags? { header.word(of: .wrap).map(WrapFlags.init(rawValue:)) }
 
   /// The salt of the SHA-1 derivation.
@@ -154,7 +154,7 @@ extension Keybag {
     set { header.set(.hmacKey, to: newValue) }
   }
 
-  /// The second step, or `nil` if one of its fields is missing or it has no iterations.
+  /// The second step, or `nil` if one of its fields is missing or its number of iterations is 0.
   ///
   /// Setting it writes `DPWT`, `DPIC` and `DPSL`, or removes all three.
   package var secondStep: SecondStep? {

@@ -49,7 +49,7 @@ extension DumpDisclaimer {
   /// unknown tables (a, b)."; `nil` if every entry is an item.
   package var skippedSentence: String? {
     guard dump.skippedCount > 0 else { return nil }
-    let parts = KeychainDump.SkippedEntry.allCases.compactMap { reason -> String? in
+    let parts = KeychainDump.SkipReason.allCases.compactMap { reason -> String? in
       guard let count = dump.skippedEntryCounts[reason] else { return nil }
       let names = reason == .unknownTable && !dump.unknownTableNames.isEmpty ? " (\(tableNames))" : ""
       return HumanReadable.count(count, reason.noun, plural: reason.plural) + names

@@ -103,7 +103,7 @@ package struct DumpDisclaimer {
       "form": .string(dump.format.rawValue), "sentence": .string(sentence), "entries": .count(dump.entryCount),
       "items": .count(dump.items.count),
       "skipped": .object(
-        KeychainDump.SkippedEntry.allCases.compactMap { reason in
+        KeychainDump.SkipReason.allCases.compactMap { reason in
           dump.skippedEntryCounts[reason].map { (reason.rawValue, .count($0)) }
         }),
       "unknown_tables": .array(dump.unknownTableNames.map { .string($0) }),

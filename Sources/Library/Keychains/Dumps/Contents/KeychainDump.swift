@@ -12,7 +12,7 @@ package struct KeychainDump: Sendable {
   /// The items in the order genp, inet, cert, keys, and in the dump's order within each table.
   package let items: [DumpedItem]
   /// The number of entries that are not items, for each reason.
-  package let skippedEntryCounts: [SkippedEntry: Int]
+  package let skippedEntryCounts: [SkipReason: Int]
   /// The names of unknown tables, at most `DumpCollector.maximumTableNameCount`. They are untrusted text.
   package let unknownTableNames: [String]
   /// The number of keys that occur twice in a dictionary. The first value of each was used.
@@ -21,7 +21,7 @@ package struct KeychainDump: Sendable {
   package let database: DatabaseDetails?
 
   /// The reason why an entry is not an item. The raw value is the identifier in machine-readable output.
-  package enum SkippedEntry: String, Sendable, CaseIterable, Hashable {
+  package enum SkipReason: String, Sendable, CaseIterable, Hashable {
     /// An identity. Its certificate and its key are also separate entries.
     case identity
     /// An entry of a table or class that is not known.
@@ -66,7 +66,7 @@ package struct KeychainDump: Sendable {
   ///   - repeatedKeyCount: The number of keys that occur twice in a dictionary.
   ///   - database: Details of a keychain database.
   package init(
-    format: DumpFormat, items: [DumpedItem], skippedEntryCounts: [SkippedEntry: Int] = [:],
+    format: DumpFormat, items: [DumpedItem], skippedEntryCounts: [SkipReason: Int] = [:],
     unknownTableNames: [String] = [], repeatedKeyCount: Int = 0, database: DatabaseDetails? = nil
   ) {
     self.format = format

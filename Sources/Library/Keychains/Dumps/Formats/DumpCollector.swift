@@ -6,12 +6,12 @@ import KeychainRules
 struct DumpCollector {
   let format: DumpFormat
   private var items: [DumpedItem] = []
-  private var skippedEntryCounts: [KeychainDump.SkippedEntry: Int] = [:]
+  private var skippedEntryCounts: [KeychainDump.SkipReason: Int] = [:]
   private var unknownTableNames: [String] = []
   private var entryCount = 0
   var repeatedKeyCount = 0
 
-  /// The largest number of unknown table names that are recorded. Their entries are always counted.
+  /// The largest number of unknown table names that are recorded. The entries of all unknown tables are counted.
   static let maximumTableNameCount = 8
 
   private let limit: Int
@@ -36,7 +36,7 @@ struct DumpCollector {
   mutating func append(_ item: DumpedItem) { items.append(item) }
 
   /// Records that the current entry is skipped, because it is not an item.
-  mutating func skip(_ reason: KeychainDump.SkippedEntry, table: String? = nil) {
+  mutating func skip(_ reason: KeychainDump.SkipReason, table: String? = nil) {
     skippedEntryCounts[reason, default: 0] += 1
     guard let table, !unknownTableNames.contains(table), unknownTableNames.count < Self.maximumTableNameCount else {
       return

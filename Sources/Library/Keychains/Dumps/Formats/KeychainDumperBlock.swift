@@ -3,7 +3,7 @@ import KeychainFormats
 /// The lines of an item in keychain_dumper's text: a label, a colon and a value in each line.
 ///
 /// The text does not mark where a value ends, so a value with line breaks can look like another attribute. The lines are
-/// therefore complete only if their labels are exactly those that the program prints, in its order.
+/// therefore complete only if their labels are exactly the labels that the program prints, in the program's order.
 struct KeychainDumperBlock {
   /// A label that the program prints for one kind of item.
   struct Label {

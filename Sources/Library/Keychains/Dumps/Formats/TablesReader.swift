@@ -77,7 +77,7 @@ enum TablesReader {
   }
 
   /// Returns whether the dump has lost the types of values: every value is data, and at least one belongs to a key that
-  /// does not begin with `v_`. Values of keys with `v_` are data in any dump.
+  /// does not begin with `v_`. Keys with `v_` do not count, because their values are usually data in any dump.
   private static func isUntyped(_ root: PropertyDictionary) -> Bool {
     var hasTypedAttribute = false
     for attributes in entries(of: root) {
