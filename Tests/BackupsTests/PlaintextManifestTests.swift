@@ -89,7 +89,7 @@ struct PlaintextManifestTests {
     #expect(try rekeyed.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     // The keybag of a backup without a password has no second key derivation.
     var keybagWithoutPassword = keybag
-    keybagWithoutPassword.secondRound = nil
+    keybagWithoutPassword.secondStep = nil
     _ = try BackupRewriter(system: unsynced).reencrypt(
       rekeyed, at: path, with: keybagWithoutPassword, keys: try keybag.keys("battery staple"))
     let decrypted = try BackupArchive.open(.path(path))

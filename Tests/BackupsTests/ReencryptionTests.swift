@@ -123,7 +123,7 @@ struct ReencryptionTests {
 
     let archive = try BackupArchive.open(.path(path))
     #expect(!archive.isEncrypted && archive.manifest.manifestKey == nil && archive.keybag == keybag)
-    #expect(archive.keybag.secondRound == nil)
+    #expect(archive.keybag.secondStep == nil)
     let files = try archive.plainFiles(archive.keybag.keys(""))
     #expect(files.keys == originalFiles.keys)
     for (name, file) in files {

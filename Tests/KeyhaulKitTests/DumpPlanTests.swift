@@ -37,8 +37,8 @@ struct DumpPlanTests {
     let fault = DumpFault(.tagMismatch, "made up")
     let dump = KeychainDump(
       format: .tables,
-      items: items.enumerated().map { DumpedItem(entry: $0, kind: .genericPassword, content: .open($1)) } + [
-        DumpedItem(entry: 9, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
+      items: items.enumerated().map { DumpedItem(entryPosition: $0, kind: .genericPassword, content: .open($1)) } + [
+        DumpedItem(entryPosition: 9, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
       ])
     let setup = try TestSetup(seed: "dump")
     let target = try setup.phone("target", passcode: "1").openTestSession(.reading)

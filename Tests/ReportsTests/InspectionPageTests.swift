@@ -17,7 +17,7 @@ struct InspectionPageTests {
       wrappedKey: [UInt8](repeating: 2, count: 40))
     return try Keybag(
       type: .backup, uuid: [UInt8](repeating: 3, count: 16), salt: [UInt8](repeating: 4, count: 20),
-      iterations: 10_000, secondRound: .init(rounds: 10_000_000, salt: [UInt8](repeating: 5, count: 20)),
+      iterations: 10_000, secondStep: .init(iterations: 10_000_000, salt: [UInt8](repeating: 5, count: 20)),
       classKeys: [key])
   }
 

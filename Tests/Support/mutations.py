@@ -85,8 +85,8 @@ add(
 add(
     LIMIT,
     "Library/KeychainFormats/Keybags/Keybag.swift",
-    "guard «groupStarts.count <= Self.maximumClassKeyCount» else",
-    "groupStarts.count < Self.maximumClassKeyCount",
+    "guard «keyStarts.count <= Self.maximumClassKeyCount» else",
+    "keyStarts.count < Self.maximumClassKeyCount",
     "keybags: 64 class keys are refused",
     "KeybagFaultTests",
 )

@@ -43,11 +43,11 @@ struct ForgedBackupTests {
   ) throws -> (Keybag, ClassKeys) {
     let deviceKey = try DeviceKey(Secret(copying: Self.forgedDeviceKey))
     let salt = try random.bytes(20)
-    let secondRound = password == nil ? nil : Keybag.SecondRound(rounds: 1, salt: salt)
+    let secondStep = password == nil ? nil : Keybag.SecondStep(iterations: 1, salt: salt)
     let passcodeKey = try PasswordDerivation.passcodeKey(
       password: Secret(utf8: password ?? ""),
       parameters: .init(
-        salt: salt, iterations: 10, sha256Step: secondRound.map { .init(salt: $0.salt, iterations: $0.rounds) }))
+        salt: salt, iterations: 10, sha256Step: secondStep.map { .init(salt: $0.salt, iterations: $0.iterations) }))
     // Keybags list the highest class first.
     let classKeys = try (UInt32(1)...11).reversed().map { number in
       let isFileClass = number <= 4
@@ -57,7 +57,7 @@ struct ForgedBackupTests {
       ).makeRecord(passcodeKey: passcodeKey, deviceKey: deviceKey, random: random)
     }
     let keybag = try Keybag(
-      type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondRound: secondRound, classKeys: classKeys)
+      type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondStep: secondStep, classKeys: classKeys)
     return (keybag, try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey))
   }
 

@@ -110,7 +110,7 @@ struct UnderstatedProtectionTests {
       message: "asks for 12,000,000 iterations to derive the key from its password", refusal: nil),
     Claim(
       testDescription: "DPIC and DPSL removed",
-      apply: { sandbox in try editKeybag(in: sandbox) { $0.secondRound = nil } },
+      apply: { sandbox in try editKeybag(in: sandbox) { $0.secondStep = nil } },
       message: "skips the slow iterations to derive the key from its password; a device asks for 10,000,000",
       refusal: nil),
     Claim(

@@ -97,7 +97,7 @@ struct ManifestContradictions {
     }
     var signsOfPassword: [String] = []
     if manifest.manifestKey != nil { signsOfPassword.append("the key of an encrypted manifest (ManifestKey)") }
-    if manifest.keybag.secondRound != nil {
+    if manifest.keybag.secondStep != nil {
       signsOfPassword.append("a keybag with a password's iteration count (DPIC)")
     }
     let list = HumanReadable.list(signsOfPassword)

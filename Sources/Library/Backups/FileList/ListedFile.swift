@@ -125,8 +125,8 @@ extension ListedFile {
     guard let identifier = row.text(0), isFileIdentifier(identifier) else { return nil }
     fileIdentifier = identifier
     let (domain, path) = (row.name(1), row.name(2))
-    (self.domain, undecodedDomain) = (domain?.text, domain?.undecoded)
-    (relativePath, undecodedPath) = (path?.text, path?.undecoded)
+    (self.domain, undecodedDomain) = (domain?.text, domain?.undecodedBytes)
+    (relativePath, undecodedPath) = (path?.text, path?.undecodedBytes)
     content =
       switch reader.record(in: row, 4) {
       case .none: .none

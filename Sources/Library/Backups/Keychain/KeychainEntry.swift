@@ -180,7 +180,7 @@ public struct KeychainEntry: Sendable {
 
   /// Returns the entries of the items that a search has found, sorted by kind and then by row number, as in a backup.
   package static func entries(of result: QueryResult) -> [KeychainEntry] {
-    let entries = result.items.map { KeychainEntry($0) } + result.undecodable.map { KeychainEntry($0) }
+    let entries = result.items.map { KeychainEntry($0) } + result.undecodableRows.map { KeychainEntry($0) }
     return entries.sorted { (order($0.kind), $0.rowReference.rowID) < (order($1.kind), $1.rowReference.rowID) }
   }
 

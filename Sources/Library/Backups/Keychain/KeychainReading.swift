@@ -142,7 +142,7 @@ struct KeychainIndex: Sendable {
     for entry in entries {
       var parts: [[UInt8]] = []
       for range in entry.ranges { parts.append(try reader.bytes(range)) }
-      result.append(.init(entry, of: parts))
+      result.append(.init(entry, copying: parts))
     }
     return result
   }

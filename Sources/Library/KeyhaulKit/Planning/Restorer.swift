@@ -130,7 +130,7 @@ public enum Restorer {
     let store = try session.keychain
     var items: [IncomingItem] = []
     for planned in plan.imports { items.append(try plan.incoming(planned)) }
-    guard try store.areImportsNoOps(items, keys: session.classKeys) else {
+    guard try store.importsChangeNothing(items, keys: session.classKeys) else {
       throw .stalePlan("an existing item has changed")
     }
   }

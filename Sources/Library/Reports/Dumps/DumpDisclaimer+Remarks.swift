@@ -49,9 +49,9 @@ extension DumpDisclaimer {
   /// unknown tables (a, b)."; `nil` if every entry is an item.
   package var skippedSentence: String? {
     guard dump.skippedCount > 0 else { return nil }
-    let parts = KeychainDump.SkippedEntry.allCases.compactMap { reason -> String? in
-      guard let count = dump.skipped[reason] else { return nil }
-      let names = reason == .unknownTable && !dump.unknownTables.isEmpty ? " (\(tableNames))" : ""
+    let parts = KeychainDump.SkipReason.allCases.compactMap { reason -> String? in
+      guard let count = dump.skippedEntryCounts[reason] else { return nil }
+      let names = reason == .unknownTable && !dump.unknownTableNames.isEmpty ? " (\(tableNames))" : ""
       return HumanReadable.count(count, reason.noun, plural: reason.plural) + names
     }
     let predicate = dump.items.count == 1 ? "is an item" : "are items"
@@ -64,7 +64,7 @@ extension DumpDisclaimer {
   var skippedSentences: [String] { [skippedSentence].compactMap(\.self) }
 
   private var tableNames: String {
-    dump.unknownTables.map { UntrustedText.quoted($0) }.joined(separator: ", ")
+    dump.unknownTableNames.map { UntrustedText.quoted($0) }.joined(separator: ", ")
   }
 
   /// Remarks about other differences from a keychain, one sentence each.

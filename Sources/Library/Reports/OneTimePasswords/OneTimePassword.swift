@@ -87,8 +87,8 @@ struct OneTimePassword: Sendable {
       let secret = try? archive.data("secret"), !secret.isEmpty, let isTimed = try? archive.boolean("timeBased"),
       let number = try? archive.integer("algorithm"), let algorithm = [0: "SHA1", 1: "SHA256", 2: "SHA512"][number]
     else { return nil }
-    let issuer = (try? archive.text("issuer")) ?? ""
-    let account = (try? archive.text("name")) ?? ""
+    let issuer = (try? archive.string("issuer")) ?? ""
+    let account = (try? archive.string("name")) ?? ""
     let label = [issuer, account].filter { !$0.isEmpty }.map(Percent.encoded).joined(separator: ":")
     var query = ["algorithm=\(algorithm)", "digits=\((try? archive.integer("digits")) ?? 6)"]
     if isTimed {

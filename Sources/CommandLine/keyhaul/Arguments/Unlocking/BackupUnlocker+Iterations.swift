@@ -48,5 +48,5 @@ extension BackupUnlocker {
 
 extension Keybag {
   /// The iterations of both derivations.
-  var totalIterations: Int { Int(iterations ?? 0) + Int(secondRound?.rounds ?? 0) }
+  var totalIterations: Int { Int(iterations ?? 0) + Int(secondStep?.iterations ?? 0) }
 }

@@ -31,7 +31,7 @@ struct SearchableItems {
     sourceKind = "dump"
     omitsProtectedSecrets = false
     entries = dump.contents.items.compactMap { dumpItem in
-      let row = dump.database.map { $0.rows[dumpItem.entry].row.number }
+      let row = dump.database.map { $0.rows[dumpItem.entryPosition].row.number }
       let entry = KeychainEntry(dumpItem, of: dump.contents, row: row)
       if let item = entry.item {
         return item.isTombstone ? nil : KeychainEntry(item, at: entry.rowReference, index: entry.index)

@@ -85,7 +85,7 @@ package struct RekeyDocument {
   package init(
     of archive: String, _ keybag: Keybag, isEncrypted: Bool, isWritten: Bool, isDryRun: Bool, isKeyProven: Bool? = nil
   ) {
-    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self)
+    let rounds = [keybag.secondStep?.iterations, keybag.iterations].compactMap(\.self)
     json = [
       "format": "rekey-result/1", "archive": .string(archive), "encrypted": .boolean(isEncrypted),
       "rounds": .array(rounds.map { .integer(Int64($0)) }), "written": .boolean(isWritten),

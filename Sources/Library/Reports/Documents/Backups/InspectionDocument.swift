@@ -136,11 +136,11 @@ package struct InspectionDocument {
 
   private var keybagJSON: JSONValue {
     let keybag = archive.keybag
-    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self).map { JSONValue.integer(Int64($0)) }
+    let iterations = [keybag.secondStep?.iterations, keybag.iterations].compactMap(\.self)
     return [
       "version": keybag.version.map { .integer(Int64($0)) } ?? .null,
       "type": keybag.type.map { .integer(Int64($0.rawValue)) } ?? .null, "uuid": .text(keybag.uuidText),
-      "rounds": .array(rounds),
+      "rounds": .array(iterations.map { .integer(Int64($0)) }),
       "unlock_seconds": Self.seconds(unlockTime.estimated), "unlocked_in_seconds": Self.seconds(unlockTime.measured),
       "classes": .array(
         keybag.classKeys.map { record in

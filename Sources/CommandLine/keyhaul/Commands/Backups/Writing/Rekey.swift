@@ -93,7 +93,7 @@ struct Rekey: RunnableCommand {
       try requireReencryptable(loaded, "\(loaded.name) cannot be given a password")
       return .add
     case (true, false):
-      guard rounds == nil || loaded.archive.keybag.secondRound != nil else {
+      guard rounds == nil || loaded.archive.keybag.secondStep != nil else {
         throw .usage(
           "--rounds cannot be set for \(loaded.name)",
           why: "its keybag has no second iteration count, as in iOS 10.1 and earlier", try: "leave --rounds out")
@@ -175,7 +175,7 @@ struct Rekey: RunnableCommand {
 
   /// Returns whether a command with the current password would change and write nothing.
   private func hasNothingElseToChange(in loaded: LoadedBackup) -> Bool {
-    let currentRounds = loaded.archive.keybag.secondRound.map { Int($0.rounds) }
+    let currentRounds = loaded.archive.keybag.secondStep.map { Int($0.iterations) }
     let keepsRounds = rounds == nil || rounds?.value == currentRounds
     return change.output == nil && keepsRounds && !BackupRewriter.hasUnfinishedSeal(loaded.archive)
   }
@@ -249,7 +249,7 @@ struct Rekey: RunnableCommand {
   private func reportChange(
     of loaded: LoadedBackup, to newKeybag: Keybag, isSamePassword: Bool, in session: Session
   ) throws {
-    let changesIterations = newKeybag.secondRound?.rounds != loaded.archive.keybag.secondRound?.rounds
+    let changesIterations = newKeybag.secondStep?.iterations != loaded.archive.keybag.secondStep?.iterations
     let consequence =
       switch (isSamePassword, changesIterations) {
       case (true, true): "Its password has not changed; its iteration count has."
