@@ -374,7 +374,7 @@ add(
 add(
     SECRET,
     "Library/Reports/Documents/Items/FoundItemsCSV.swift",
-    "guard let item = row.item, «!(omitsProtectedSecrets && item.requiresAuthentication)», let secret",
+    "guard let item = entry.item, «!(omitsProtectedSecrets && item.requiresAuthentication)», let secret",
     "true",
     "item find --format csv --reveal: protected secrets are printed",
     "FoundItemsCSVTests|ProtectedSecretTests",
