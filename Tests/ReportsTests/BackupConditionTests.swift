@@ -32,11 +32,11 @@ struct BackupConditionTests {
     arguments: [BackupCondition.unconfirmed, .changed, .damaged, .decryptedCopy])
   func verdictLength(condition: BackupCondition) throws {
     for name in ["phone", "a phone with a name of many words", String(repeating: "x", count: 300)] {
-      let verdict = try #require(condition.verdict(shortest: [name, "the source device"]))
+      let verdict = try #require(condition.verdict(deviceNames: [name, "the source device"]))
       #expect(verdict.split(separator: " ").count <= 15 && verdict.count <= 100, "\(verdict)")
       #expect(condition == .decryptedCopy || verdict.contains(name) == (name == "phone"), "\(verdict)")
     }
-    #expect(BackupCondition.usable.verdict(shortest: ["phone"]) == nil)
+    #expect(BackupCondition.usable.verdict(deviceNames: ["phone"]) == nil)
   }
 
   @Test("The sentence about a damaged backup counts only its items, and states that others may be missing")
