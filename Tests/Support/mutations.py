@@ -27,7 +27,7 @@ class Mutation:
 
     @property
     def parts(self):
-        """The excerpt in three parts: the text before « and », between them, and after them."""
+        """The excerpt in three parts: the text before «, the text between « and », and the text after »."""
         before, remainder = self.context.split("«")
         return before, *remainder.split("»")
 
@@ -52,7 +52,7 @@ def add(kind, file, context, mutant, summary, suites, is_statement=False):
 # - SECRET: A secret or name is shown that should be left out.
 # - SYNC: Data is not synced to the disk.
 # - INVERTED: A condition always holds.
-# - SWAPPED: A value is reported under the name of another one.
+# - SWAPPED: A value is reported under the name of another value.
 # - EXIT: An exit code is wrong.
 EDGE, VARIANT, FIELD, DEFAULT, LIMIT = "edge of a range", "second variant", "field", "default", "limit"
 FORMAT, SECRET, SYNC, INVERTED, SWAPPED, EXIT = "report format", "secret", "sync", "condition", "swapped", "exit code"
@@ -374,7 +374,7 @@ add(
 add(
     SECRET,
     "Library/Reports/Documents/Items/FoundItemsCSV.swift",
-    "guard let item = row.item, «!(omitsProtectedSecrets && item.requiresAuthentication)», let secret",
+    "guard let item = entry.item, «!(omitsProtectedSecrets && item.requiresAuthentication)», let secret",
     "true",
     "item find --format csv --reveal: protected secrets are printed",
     "FoundItemsCSVTests|ProtectedSecretTests",

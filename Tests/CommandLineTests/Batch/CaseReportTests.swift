@@ -100,7 +100,7 @@ struct CaseReportTests {
   @Test("The comparison of files is worded correctly for one entry and for many")
   func sentences() {
     func comparison(_ count: Int, changed: Int = 0) -> EvidenceComparison {
-      EvidenceComparison(count: count, byteCount: 1, changedPaths: [], changedCount: changed, gap: nil)
+      EvidenceComparison(entryCount: count, byteCount: 1, changedPaths: [], changedCount: changed, gap: nil)
     }
     #expect(comparison(1).countText == "1 entry" && comparison(12).countText == "12 files and folders")
     #expect(comparison(1).sentence == "The only entry did not change during the examination.")
@@ -133,7 +133,7 @@ struct CaseReportTests {
     let backup = CaseReport.ExaminedBackup(
       path: name, result: .damaged, headline: name, reason: name, digest: name, sealCode: name,
       sealState: "broken",
-      files: EvidenceComparison(count: 1, byteCount: 2, changedPaths: [name], changedCount: 1, gap: name),
+      files: EvidenceComparison(entryCount: 1, byteCount: 2, changedPaths: [name], changedCount: 1, gap: name),
       claims: [(name: "device_name", value: name)], warnings: [name], document: document)
     let date = KeychainDate(secondsSinceReferenceDate: 0)
     let report = CaseReport(

@@ -86,7 +86,9 @@ struct ItemSection {
       resultTitle: "Can be restored to",
       rows: (backup.items ?? []).map(row),
       filters: [
-        (.moves, "any device"), (.stays, "\(HTMLWriter.shortened(page.sourceName, to: 24)) only"), (.lost, "damaged"),
+        (.moves, "any device"),
+        (.stays, "\(HTMLWriter.shortened(page.sourceName, to: InspectionPage.maximumDeviceNameLength)) only"),
+        (.lost, "damaged"),
       ])
   }
 

@@ -20,7 +20,7 @@ extension Keybag.ClassKey {
     return keyClass.protectsFiles ? "files\(keyClass.generationSuffix)" : "–"
   }
 
-  /// The keys that the key is wrapped with, such as "password and device".
+  /// The keys that this class key is wrapped with, such as "password and device".
   package var wrapping: String {
     guard let wrap else { return "?" }
     let keys = [wrap.contains(.password) ? "password" : nil, wrap.contains(.device) ? "device" : nil].compactMap(\.self)

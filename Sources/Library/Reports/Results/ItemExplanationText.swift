@@ -76,7 +76,7 @@ struct ItemExplanationText {
     }
   }
 
-  /// The warnings about a decrypted item: on the target, or without a target, on another device and on the same one.
+  /// The warnings about an item: on the target if there is one, otherwise on another device and on the source device.
   private var warnings: [(destination: String, warning: ArrivalWarning)] {
     if let decision = explanation.decisionOnTarget { return decision.warning.map { [("", $0)] } ?? [] }
     guard explanation.containsSecureEnclaveKey == true else { return [] }

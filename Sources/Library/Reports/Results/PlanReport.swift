@@ -5,7 +5,7 @@ package struct PlanReport {
   package let plan: MigrationPlan
   package let source: ReportSource
   package let target: Target
-  /// The number of removed items that are known to exist nowhere else.
+  /// The number of removed items that may be the only intact copies of items that the backup has lost.
   package let removedOnlyCopyCount: Int
   /// The command that unlocks the target.
   package var unlockCommand: String
@@ -86,7 +86,7 @@ package struct PlanReport {
     return isRedacted ? document.redactingNames() : document
   }
 
-  /// The reason why this plan cannot be carried out, as one sentence; `nil` if it can be.
+  /// The reason why this plan cannot be carried out, as one sentence; `nil` if the plan can be carried out.
   package var obstacle: String? {
     if source.obstacle != nil { return "This backup cannot be restored as it is." }
     if plan.onlyRemoves {
@@ -126,7 +126,7 @@ package struct PlanReport {
       WordWrap.lines(of: style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
     let unusable = source.condition.verdict(
-      shortest: [HTMLWriter.shortened(source.sourceDevice), "the source device"])
+      deviceNames: [HTMLWriter.shortened(source.sourceDevice), "the source device"])
     if let unusable {
       let advice =
         source.condition == .decryptedCopy
@@ -138,7 +138,7 @@ package struct PlanReport {
     return wrapped(verdict.text).map { style.painted($0, .bold) } + [""]
   }
 
-  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
+  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if the backup can be restored.
   private var itemsSentence: String? {
     let summary = plan.summary
     return source.condition.itemsSentence(

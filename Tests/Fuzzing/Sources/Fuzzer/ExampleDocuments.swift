@@ -64,7 +64,7 @@ enum ExampleDocuments {
 
     """
 
-  /// Returns keychain dumps: tables in both forms of property lists, and the output of the four programs.
+  /// Returns keychain dumps: tables in both formats of property lists, and the output of the four programs.
   static func dumps() throws -> [[UInt8]] {
     let entry: PropertyValue = .dictionary([
       "acct": .string("anna"), "svce": .string("chat.example"), "agrp": .string("ABCDE12345.org.example.app"),
@@ -76,7 +76,7 @@ enum ExampleDocuments {
     return propertyLists + texts
   }
 
-  /// Returns a plan of the sample's items and an item that cannot be decrypted.
+  /// Returns a plan of the sample items and of an item that cannot be decrypted.
   static func plan() throws -> PlanDocument {
     let entries = try (EncryptedSamples.blobs() + [[3, 0, 0, 0]]).map {
       KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)

@@ -9,7 +9,8 @@ package struct DifferenceDocument {
 
   /// Creates the document of a difference.
   ///
-  /// - Parameter listsBlindSpots: Whether to list the reasons why items are in no backup, as reports about a backup do.
+  /// - Parameter listsBlindSpots: Whether to list the kinds of items that no backup contains, as reports about a backup
+  ///   do.
   package init(
     _ first: ComparisonSide, _ second: ComparisonSide, _ difference: KeychainDifference, listsBlindSpots: Bool
   ) {
@@ -24,7 +25,7 @@ package struct DifferenceDocument {
   /// - `sealed`: encrypted items.
   /// - `open`: decrypted items.
   /// - `alike`: identical items.
-  /// - `doubtful`: decrypted items of one keychain that may be among the encrypted items of the other.
+  /// - `doubtful`: decrypted items of one keychain that may be among the encrypted items of the other keychain.
   package var json: JSONValue {
     let undecrypted = difference.undecrypted
     let document: JSONValue = [

@@ -90,7 +90,7 @@ package enum DeviceKeyVerdict: String, Sendable {
   ///
   /// - Parameters:
   ///   - evidence: The evidence from the items.
-  ///   - isForeign: Whether another key was used instead, because the given one decrypts none of the items.
+  ///   - isForeign: Whether another key was used instead, because the given key decrypts none of the items.
   package init(_ evidence: DeviceKeyEvidence, isForeign: Bool) {
     if isForeign || evidence.isSameDevice == false {
       self = .foreign

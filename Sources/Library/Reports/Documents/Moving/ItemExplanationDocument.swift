@@ -97,8 +97,7 @@ extension TransferAssessments {
 }
 
 extension ItemExplanation {
-  /// The position of the item in the backup, or in the backup that would be made now, for `--item`; `nil` if it is not in
-  /// one.
+  /// The index of the item for `--item`, in the backup or in a backup that is made now; `nil` if the item is in neither.
   package var index: Int? {
     switch location {
     case .archive(let index), .device(let index): index

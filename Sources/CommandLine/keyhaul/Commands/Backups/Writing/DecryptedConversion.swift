@@ -116,7 +116,8 @@ struct DecryptedConversion {
         of: loaded.name, digest: loaded.archive.digest, to: command.output, copy: copy, isDryRun: command.dryRun.isOn)
       return try session.writeDocument(
         document.json(
-          decrypting: decryptedCopy, differing: differing(decryptedCopy), items: writesItems ? itemsPath : nil))
+          decrypting: decryptedCopy, differingFiles: differing(decryptedCopy),
+          itemsPath: writesItems ? itemsPath : nil))
     }
     let location = command.output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? command.output)
     let size =
