@@ -79,7 +79,7 @@ struct DeviceServe: RunnableCommand {
     return try Interruption.deferringSignals { try serve(devices, at: address, in: session) }
   }
 
-  /// Rejects a device whose version of iOS no client backs up.
+  /// Rejects a device with a version of iOS that no client backs up.
   private func requireServable(_ device: ResolvedDevice) throws {
     try device.withSession(.reading) { openDevice in
       guard openDevice.record.productVersion.canWriteBackups else {

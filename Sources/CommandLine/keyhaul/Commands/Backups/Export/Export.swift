@@ -61,7 +61,8 @@ struct Export: RunnableCommand, DecryptingCommand {
   var output: String { outputPath ?? "" }
   var filter: ItemFilterOptions { ItemFilterOptions(kind: kind, attributes: attributes) }
 
-  /// The options without the file's format. Only `--json` asks for a document about the export.
+  /// The options for messages. `--format json` is removed if it only selects the format of the exported file, so messages
+  /// are JSON only with `--json`.
   var messageOptions: CommonOptions {
     var options = common
     if output != "-", files == nil, options.format == .json { options.format = nil }
@@ -145,8 +146,8 @@ struct Export: RunnableCommand, DecryptingCommand {
     _ backup: ResolvedBackup, _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
     let loaded = try backup.open(storage: accessOptions.storage, in: session)
-    // Without --reveal, reject before asking for a password. If the password need not be typed, the error can state the
-    // number of secrets.
+    // Without --reveal, a user who must type the password is not asked for it in vain. If the password need not be typed,
+    // Keyhaul first reads the items, so that the error can state the number of secrets.
     let passwordSource = try accessOptions.password.source(environment: session.environment)
     let isPrompted = loaded.archive.isEncrypted && passwordSource == .prompt
     if isPrompted, !reveal, format.needsSecrets {
@@ -255,7 +256,7 @@ struct Export: RunnableCommand, DecryptingCommand {
       "format": "export-result/1", "source": .string(items.name), "output": .string(output),
       "items": .count(items.count), "revealed": .boolean(reveal && items.revealedCount > 0),
       "secrets": .count(reveal ? items.revealedCount : 0),
-      "unreadable": .object(items.unreadable.map { ($0.reason.rawValue, JSONValue.count($0.count)) }),
+      "unreadable": .object(items.unreadableByReason.map { ($0.reason.rawValue, JSONValue.count($0.count)) }),
       "dry_run": .boolean(dryRun.isOn),
     ]
     return document.adding(items.balanceFields + items.authenticatorFields + items.blindSpotFields)
