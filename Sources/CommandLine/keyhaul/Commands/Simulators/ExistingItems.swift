@@ -1,8 +1,8 @@
 import KeyhaulKit
 
-/// The intact items of a Simulator's keychain. An item that is equal to one of them need not be written.
+/// The intact items of a Simulator's keychain. A new item that equals an existing item need not be written.
 struct ExistingItems {
-  /// An item without its persistent reference and App Clip mark, and the mark.
+  /// An item without its persistent reference, and with its App Clip mark as a separate value.
   private struct ComparableItem {
     let item: KeychainItem
     let appClip: Int64
@@ -19,7 +19,7 @@ struct ExistingItems {
     for row in rows where row.hasMatchingDigest == true && row.differingColumns.isEmpty {
       guard var item = row.result.item, let digest = row.row.digest else { continue }
       if let control = row.result.accessControl {
-        // Keyhaul writes only a class and constraints into an access control, so one with other members is not equal.
+        // Keyhaul writes only a class and constraints into an access control, so other members make the items unequal.
         guard control.members.entries.count == (control.constraints == nil ? 1 : 2) else { continue }
         if let constraints = control.constraints { item[.accessControl] = .dictionary(constraints) }
       }
