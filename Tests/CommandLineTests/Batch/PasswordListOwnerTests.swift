@@ -14,8 +14,11 @@ struct PasswordListOwnerTests {
     try tree.sandbox.devices.run("chmod 755 lists; chmod 600 lists/list")
   }
 
+  /// Checks that Keyhaul refuses a password list and does not run its command.
+  ///
   /// - Parameters:
-  ///   - preparation: A shell line that changes access to the list.
+  ///   - preparation: A shell line that changes who can access the list.
+  ///   - list: The path of the list.
   ///   - why: A part of the reason in the error.
   private func expectRefusal(after preparation: String, list: String = "lists/list", _ why: String) throws {
     let outcome = try tree.sandbox.devices.run("\(preparation); keyhaul verify shelf --passwords \(list)")

@@ -97,7 +97,7 @@ struct ResumeTests {
     #expect(try tree.sandbox.keyhaul("inspect shelf --resume shelf").status == 64)
   }
 
-  @Test("Ctrl-C stops a run immediately with complete lines, and the next run continues there")
+  @Test("Ctrl-C stops a run immediately after complete lines, and the next run reuses their results")
   func stopped() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run("cp -R shelf/one shelf/slow")

@@ -13,7 +13,7 @@ struct DeviceServeTests {
   }
 
   @Test(
-    "An address of another computer, a device named twice and a missing terminal are usage errors",
+    "An unusable address, a device named twice, --json and a missing terminal are usage errors",
     arguments: [
       ("device serve d --trust once --listen 0.0.0.0:27015", "is not an address to listen at"),
       ("device serve d --trust once --listen 192.168.1.2:27015", "is not an address to listen at"),
