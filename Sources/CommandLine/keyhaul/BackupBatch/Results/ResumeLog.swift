@@ -4,7 +4,7 @@ import SystemPackage
 /// The file of `--resume`. Each result is one line: the object that `ndjson` prints, with one more member for the inputs
 /// that produced the result. A result is added to the file before it is printed.
 ///
-/// The next run uses the results of complete lines and ignores an incomplete one. Only the locations of earlier results
+/// The next run uses the results of complete lines and ignores an incomplete line. Only the locations of earlier results
 /// are kept in memory, so documents may be large. Only one process uses the file at a time.
 final class ResumeLog: Sendable {
   /// The maximum length of a line in bytes, more than a plan for 100,000 items needs. A longer result is not added, and a

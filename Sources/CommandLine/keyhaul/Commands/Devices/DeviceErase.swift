@@ -88,9 +88,7 @@ struct DeviceDelete: RunnableCommand {
     return .ok
   }
 
-  /// Returns the number of items.
-  ///
-  /// - Returns: `nil` if the device cannot be read; it can be deleted anyway.
+  /// Returns the number of items; `nil` if the device cannot be read. Such a device can be deleted anyway.
   private func itemCount(of device: ResolvedDevice) throws -> Int? {
     do {
       return try device.withSession(.reading) { try $0.itemCount }

@@ -7,7 +7,7 @@ import Reports
   import Foundation
 #endif
 
-/// The keychain of a backup, decrypted with its password and, if available, its device's key.
+/// The keychain of a backup, decrypted with the backup's password and, if available, the source device's key.
 struct EditableBackup: RewrittenKeychain {
   let items: SearchableItems
   let selection: ItemSelection

@@ -44,7 +44,7 @@ protocol EditableKeychain {
   /// Changes the keychain.
   ///
   /// - Parameters:
-  ///   - edit: The change.
+  ///   - edit: The change to make.
   ///   - isDryRun: Whether this is a dry run, which does everything except writing.
   ///   - change: The completed change, for messages.
   /// - Returns: The items that were added or changed, with their new values.

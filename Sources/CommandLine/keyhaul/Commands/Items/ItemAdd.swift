@@ -80,7 +80,7 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
   }
 
   /// Returns the requested item with its secret, and with the attributes that a certificate or key contains. The user's
-  /// own attributes override these.
+  /// own attributes override the contained attributes.
   private func addingSecret(to requestedItem: KeychainItem, in session: Session) throws(CommandError) -> KeychainItem {
     var item: KeychainItem
     switch requestedItem.kind {

@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// The items and accounts among which a plan's one-time passwords are counted.
+/// The items and accounts in which a plan counts one-time passwords.
 struct OneTimePasswordSources {
   /// All items, also those without a one-time password.
   let items: [BackupItem]

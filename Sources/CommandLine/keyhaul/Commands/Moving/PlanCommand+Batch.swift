@@ -150,8 +150,8 @@ extension PlanCommand {
       document["items"]?.arrayValue?.contains(where: needsBackupPassword) == true
     else { return nil }
     let cause = "the backup has no password"
-    // A password would move at least one item, so the first step is to make a backup with one. A plan for a target has
-    // no steps.
+    // A password would move at least one item, so the first step is to make a backup with a password. A plan for a
+    // target has no steps.
     let step = document["before_wiping"]?.arrayValue?.first?["entries"]?.arrayValue?.first?["do"]?.stringValue
     return step.map { "\(cause). \($0)" } ?? cause
   }

@@ -42,7 +42,7 @@ extension PlanCommand {
   /// The source for a plan without a target.
   private struct OutlookRequest {
     let source: ReportSource
-    /// The argument that names the source in suggested commands; `nil` if it is a stream.
+    /// The argument that names the source in suggested commands; `nil` if the source is a stream.
     let argument: String?
     let productType: String?
     /// The name of the device whose hardware key was tried; `nil` if no key was tried.
@@ -88,7 +88,7 @@ extension PlanCommand {
 
   /// Finds the target device.
   ///
-  /// - Throws: `.notFound` with advice to create the device or to plan without one.
+  /// - Throws: `.notFound` with advice to create the device or to plan without a target.
   func target(_ name: String, _ resolver: SourceResolver) throws(CommandError) -> ResolvedDevice {
     do throws(CommandError) {
       return try resolver.device(name)

@@ -127,7 +127,7 @@ struct PlanCommand: BatchCommand {
     case .device(let device):
       try rejectBackupFlags()
       return try device.withSession(.reading) { openDevice in
-        try ResolvedDevice.withSessions(target, nil) { target, _ in
+        try ResolvedDevice.withSessions(target: target) { target, _ in
           guard let target else {
             return try planDeviceWithoutTarget(openDevice, argument: argument, expectations, in: session)
           }
@@ -163,13 +163,13 @@ struct PlanCommand: BatchCommand {
         try: "leave --no-password out")
     }
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    // The device's file lock is not held while the user types. Therefore, its hardware key is read before. An unreadable
-    // key is then reported before the user types.
-    let hardware = try ResolvedDevice.withSessions(target, sourceDevice) { target, _ in
+    // The devices' file locks are not held while the user types a password. Therefore, the hardware key is read before the
+    // user types. An unreadable key is also reported before.
+    let hardware = try ResolvedDevice.withSessions(target: target, sourceDevice: sourceDevice) { target, _ in
       try unlocker.hardwareKey(excluding: target)
     }
     let key = try unlocker.key(accessOptions.password)
-    return try ResolvedDevice.withSessions(target, sourceDevice) { target, namedSource in
+    return try ResolvedDevice.withSessions(target: target, sourceDevice: sourceDevice) { target, namedSource in
       guard let target else {
         let opened = try unlocker.decryptForOutlook(with: key, hardware, sourceDevice: namedSource)
         return try planBackupWithoutTarget(loaded, opened, argument: argument, expectations, in: session)
@@ -192,7 +192,7 @@ struct PlanCommand: BatchCommand {
   /// - Parameters:
   ///   - loaded: The backup, not yet decrypted.
   ///   - opened: The decrypted backup.
-  ///   - argument: The argument that names the backup in suggested commands; `nil` if it is a stream.
+  ///   - argument: The argument that names the backup in suggested commands; `nil` if the backup is a stream.
   ///   - device: The target.
   ///   - sourceDeviceItems: The source device's items; `nil` if they are not available.
   ///   - oneTimePasswords: The one-time passwords of the backup; `nil` if the result does not contain them.
@@ -262,10 +262,10 @@ struct PlanCommand: BatchCommand {
     return report
   }
 
-  /// A plan with a closure that compares it with the other restores.
+  /// A plan, and a closure that compares the four possible restores of its source.
   struct ComparablePlan {
     let report: PlanReport
-    /// The argument that names the source in suggested commands; `nil` if it is a stream.
+    /// The argument that names the source in suggested commands; `nil` if the source is a stream.
     let argument: String?
     /// Whether the target is the source device; `nil` if the items' keys do not show it.
     let isSameDevice: Bool?

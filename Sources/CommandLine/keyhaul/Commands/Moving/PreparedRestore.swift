@@ -16,7 +16,7 @@ struct PreparedRestore {
 
   var damage: BackupDamageNotice { BackupDamageNotice(opened: opened.backup, name: loaded.name) }
 
-  /// Rejects a target with unreadable rows, or one that the saved plan was not made for. Called before asking for a
+  /// Rejects a target with unreadable rows, or a device that the saved plan was not made for. Called before asking for a
   /// password, and again for each plan.
   static func check(_ target: RestoreTarget, _ loaded: LoadedBackup, _ savedPlan: SavedPlan?) throws(CommandError) {
     do throws(KeyhaulError) {

@@ -82,8 +82,8 @@ struct RestoreConfirmation {
     func lines() -> [String] {
       losses.lines(style: session.messageStyle, showsAll: session.common.verbose > 0)
     }
-    // If the damage question was asked, the next question does not repeat its lines. If nothing is removed, there is no
-    // next question.
+    // If the damage question was asked, the next question does not repeat its lines. If nothing is removed
+    // or overwritten, there is no next question.
     let wasAsked = try damage.accept(
       onto: report.target.name, isAccepted: acceptsDamage, in: session, showing: lines)
     if let warning = report.warning { session.warn(warning.message, why: warning.why, try: warning.advice) }

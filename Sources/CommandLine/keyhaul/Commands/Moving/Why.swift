@@ -64,11 +64,11 @@ struct Why: RunnableCommand, DecryptingCommand {
     case .backup(let backup): return try explainBackup(backup, itemFilter, selection, onto: target, in: session)
     case .dump(let dump):
       try dump.reject(accessOptions)
-      return try ResolvedDevice.withSessions(target, nil) { target, _ in
+      return try ResolvedDevice.withSessions(target: target) { target, _ in
         try explainDump(dump, itemFilter, onto: target, in: session)
       }
     case .device(let device):
-      return try ResolvedDevice.withSessions(target, nil) { target, _ in
+      return try ResolvedDevice.withSessions(target: target) { target, _ in
         try explainDevice(device, itemFilter, onto: target, in: session)
       }
     }
@@ -81,11 +81,11 @@ struct Why: RunnableCommand, DecryptingCommand {
     let loaded = try backup.open(storage: accessOptions.storage, for: target == nil ? .reading : .planning, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     // The target's file lock is not held while the user types, so its hardware key is read before.
-    let hardware = try ResolvedDevice.withSessions(target, nil) { target, _ in
+    let hardware = try ResolvedDevice.withSessions(target: target) { target, _ in
       try unlocker.hardwareKey(excluding: target)
     }
     let key = try unlocker.key(accessOptions.password)
-    return try ResolvedDevice.withSessions(target, nil) { target, _ in
+    return try ResolvedDevice.withSessions(target: target) { target, _ in
       let opened = try Self.decrypt(with: unlocker, key, hardware, onto: target)
       let sourceDevice = try unlocker.sourceDevice(excluding: target)
       defer { sourceDevice?.invalidate() }
@@ -115,8 +115,8 @@ struct Why: RunnableCommand, DecryptingCommand {
     return try unlocker.open(with: key, hardware: hardware, onto: targetKey, for: .planning)
   }
 
-  /// Returns the undecryptable items whose attributes are unknown, so that the command's attributes may select them. With
-  /// `--item`, there are none.
+  /// Returns the undecryptable items with unknown attributes that the selection may include. With `--item`, returns no
+  /// items.
   private func unnamedItems(of backup: UnlockedBackup, thatMayMatch selection: ItemSelection) -> [BackupItem] {
     guard item == nil else { return [] }
     return backup.items.filter { backupItem in

@@ -13,7 +13,7 @@ struct ExistingItems {
 
   /// Collects the intact items.
   ///
-  /// - Parameter rows: The rows of the keychain. A damaged row, or one whose columns differ from its attributes, is not
+  /// - Parameter rows: The rows of the keychain. A damaged row, or a row whose columns differ from its attributes, is not
   ///   intact and will be replaced.
   init(_ rows: [KeychainDatabase.DecryptedRow]) {
     for row in rows where row.hasMatchingDigest == true && row.differingColumns.isEmpty {
@@ -28,7 +28,7 @@ struct ExistingItems {
     }
   }
 
-  /// Returns whether an equal item exists: with the same attributes and secrets, except the persistent reference.
+  /// Returns whether an item with the same attributes and secrets exists. The persistent reference may differ.
   func contains(_ item: KeychainItem) -> Bool {
     guard let digest = try? item.digest(), let existing = items[digest] else { return false }
     let appClip = item[.appClip]?.integerValue ?? 0

@@ -34,7 +34,7 @@ final class ResolvedSimulator {
 
   /// Rejects a keychain if its write-ahead log or journal does not match the database, because the log may contain more
   /// rows.
-  func requireReadCompletely(or message: String, try advice: String) throws(CommandError) {
+  func rejectUnmatchedLog(_ message: String, try advice: String) throws(CommandError) {
     guard ![.none, .applied, .rolledBack].contains(database.journalStatus) else { return }
     throw CommandError(
       .refused, message, why: "its log (-wal) does not match it, and may contain items", try: advice)

@@ -102,7 +102,7 @@ struct DiffPasswords {
       return try backup.open(with: firstPassword)
     } catch {
       guard error.status == .wrongPassword else { throw error }
-      // If the first password was not typed, Keyhaul does not ask for the second one either.
+      // If the first password was not typed, Keyhaul does not ask for the second password either.
       guard try firstFlags.source(environment: session.environment) == .prompt else {
         var failure = error
         failure.advice = "\(SecretKind.otherPassword.flags), if it differs"

@@ -114,18 +114,18 @@ struct Export: RunnableCommand, DecryptingCommand {
       }
     case .dump(let dump):
       try dump.reject(accessOptions)
-      try rejectApp(of: "a \(dump.noun)")
+      try rejectAppFlag(for: "a \(dump.noun)")
       try prepareOutput(inputs: dump.files, in: session)
       dump.warn(in: session)
       return ExportSource(of: dump, selection)
     case .backup(let backup):
-      try rejectApp(of: "a backup")
+      try rejectAppFlag(for: "a backup")
       try prepareOutput(from: backup, in: session)
       return try open(backup, selection, format, in: session)
     }
   }
 
-  private func rejectApp(of source: String) throws(CommandError) {
+  private func rejectAppFlag(for source: String) throws(CommandError) {
     guard let app = filter.attributes.app else { return }
     throw .usage(
       "--app \(app) cannot be used with \(source)", why: "\(source) does not show which access groups an app has",
@@ -244,7 +244,7 @@ struct Export: RunnableCommand, DecryptingCommand {
     items.warn(in: session)
   }
 
-  /// Returns a note about the secrets in the export; empty if there are none to mention.
+  /// Returns a note about the secrets in the export; empty if the message need not mention secrets.
   private func secretNote(_ items: ExportedItems, _ format: ExportFormat) -> String {
     guard format.isDocument else { return items.secretCount > 0 ? " (in plain text)" : "" }
     return reveal ? items.revealedNote : " (without secrets; --reveal includes them)"
@@ -262,7 +262,7 @@ struct Export: RunnableCommand, DecryptingCommand {
     return document.adding(items.balanceFields + items.authenticatorFields + items.blindSpotFields)
   }
 
-  /// Prints a sentence about the export: on standard error if the export is on standard output.
+  /// Prints a sentence about the export. If the export is on standard output, the sentence goes to standard error.
   func announce(_ sentence: String, in session: Session) throws(CommandError) {
     guard output == "-" else { return try session.announce(sentence) }
     try session.flush()

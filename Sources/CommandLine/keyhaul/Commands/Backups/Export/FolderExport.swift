@@ -91,7 +91,7 @@ struct FolderExport {
   }
 
   /// Warns about damage that was found while the manifest was read. Returns whether the manifest lists every file of the
-  /// backup, which a damaged manifest may not do.
+  /// backup. A damaged manifest may omit files.
   private func checkManifest(of loaded: LoadedBackup, _ fileList: FileList, in session: Session) -> Bool {
     let damage = fileList.findings.filter(\.isDamage)
     for finding in damage where !loaded.archive.findings.contains(finding) { loaded.warn(about: finding, in: session) }

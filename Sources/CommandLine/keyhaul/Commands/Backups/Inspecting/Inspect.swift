@@ -111,7 +111,7 @@ struct Inspect: CaseReportCommand {
   // MARK: The password
 
   /// The decrypted backup, with the items of its source device if that is available.
-  private struct DecryptedBackup {
+  private struct DecryptedContents {
     let backup: UnlockedBackup
     let sourceDeviceItems: SourceDeviceItems?
     /// The time that deriving the password's key took.
@@ -131,7 +131,7 @@ struct Inspect: CaseReportCommand {
   /// - Returns: The decrypted backup, and the finding that explains why it is not decrypted completely.
   private func decrypt(
     _ loaded: LoadedBackup, with unlocker: BackupUnlocker, in session: Session
-  ) throws -> (backup: DecryptedBackup?, obstacle: BackupFinding?) {
+  ) throws -> (backup: DecryptedContents?, obstacle: BackupFinding?) {
     guard !loaded.archive.isPartial else { return (nil, nil) }
     do {
       let decrypted = try decryptedBackup(loaded, with: unlocker, in: session)
@@ -150,16 +150,16 @@ struct Inspect: CaseReportCommand {
   /// Decrypts the backup if the password is available or required; otherwise returns `nil`.
   private func decryptedBackup(
     _ loaded: LoadedBackup, with unlocker: BackupUnlocker, in session: Session
-  ) throws -> DecryptedBackup? {
+  ) throws -> DecryptedContents? {
     let hasDeviceKey = try accessOptions.decryption.deviceKeySource() != nil
     let isSecretGiven = accessOptions.password.isGiven || session.hasListedPassword || hasDeviceKey
     if !loaded.archive.isEncrypted || isSecretGiven || needsPassword(loaded) {
-      return try DecryptedBackup(unlocker, accessOptions.password)
+      return try DecryptedContents(unlocker, accessOptions.password)
     }
     guard try accessOptions.password.source(environment: session.environment) != .prompt else { return nil }
     // The overview does not need the password from the environment, so a wrong password only causes a warning.
     do {
-      return try DecryptedBackup(unlocker, accessOptions.password)
+      return try DecryptedContents(unlocker, accessOptions.password)
     } catch let error as CommandError {
       try Interruption.check()
       guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
@@ -177,6 +177,7 @@ struct Inspect: CaseReportCommand {
     }
   }
 
+  /// Returns whether the requested part cannot be shown without the password.
   private func needsPassword(_ loaded: LoadedBackup) -> Bool {
     switch part {
     case .list?: true

@@ -161,7 +161,7 @@ struct BackupCommand: RunnableCommand {
     let protections = report.exported.map { ItemText.protection($0.protection) }
     let protectionWidth = protections.map(DisplayWidth.columns).max() ?? 0
     let names = report.exported.map { style.escapedName(ItemText.name($0.identity)) }
-    // The other characters of a line: "  + " before the kind, and two spaces after the kind and after the name.
+    // In addition to the columns, a line has "  + " before the kind, and two spaces after the kind and after the name.
     let fixedWidth = 4 + Self.kindWidth + 4
     let availableWidth = max(Table.minimumColumnWidth, style.width - fixedWidth - protectionWidth)
     let nameWidth = style.cutsText ? availableWidth : max(availableWidth, names.map(DisplayWidth.columns).max() ?? 0)

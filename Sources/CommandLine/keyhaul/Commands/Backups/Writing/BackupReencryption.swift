@@ -97,7 +97,7 @@ struct BackupReencryption {
 
   private func hardwareKey(to action: String) throws -> HardwareKey {
     if let hardware = try unlocker.hardwareKey() { return hardware }
-    // A device with this name may exist, but with another key.
+    // A device with this name may exist, but have a different key.
     let device = "the source device" + (loaded.archive.device.name.map { ", which calls itself \($0)" } ?? "")
     throw CommandError.usage(
       "cannot \(action) \(loaded.name) without its device's key",

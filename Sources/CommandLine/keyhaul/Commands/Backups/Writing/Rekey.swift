@@ -132,7 +132,7 @@ struct Rekey: RunnableCommand {
     let iterationCount = totalIterations(of: loaded.archive.keybag)
     let rekeyed = try RekeyedKeybag(
       of: loaded, rounds: rounds?.value, acceptingAtMost: max(decryption.maximumIterations, iterationCount))
-    // Tries the current password before asking for the new one.
+    // Tries the current password before asking for the new password.
     let current = try currentPassword(of: loaded, unlocker, rekeyed, in: session)
     let chosenPassword = try rekeyed.password { () throws(CommandError) in
       try session.password(newPassword, of: loaded.name)
@@ -247,7 +247,7 @@ struct Rekey: RunnableCommand {
       loaded, loaded.archive.keybag, doneSentence: sentence, dryRunSentence: sentence, isWritten: false, in: session)
   }
 
-  /// Reports that the backup was rekeyed, with a new password or with the same one.
+  /// Reports that the backup was rekeyed, with a new password or with the current password.
   private func reportChange(
     of loaded: LoadedBackup, to newKeybag: Keybag, isSamePassword: Bool, in session: Session
   ) throws {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// `keyhaul device passcode set`: sets the passcode of a device without one.
+/// `keyhaul device passcode set`: sets the passcode of a device that has no passcode.
 struct DevicePasscodeSet: RunnableCommand {
   static let helpScreen = HelpScreen(
     sentence: "Set the passcode of a device that has none",
