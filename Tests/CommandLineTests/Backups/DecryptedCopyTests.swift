@@ -29,7 +29,7 @@ struct DecryptedCopyTests {
     #expect(try sandbox.read("clear/\(PhoneSandbox.keychainPath)").prefix(8) == Array("bplist00".utf8)[...])
   }
 
-  @Test("Items in a decrypted copy stay encrypted with the password, and its files can be exported without it")
+  @Test("In a decrypted copy, the items stay encrypted with the password, but exporting files needs no password")
   func items() throws {
     let sandbox = try sandbox()
     try sandbox.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")

@@ -70,7 +70,7 @@ struct ExpandingInputTests {
     if file.restore != .ok { #expect(try sandbox.contents(of: "old-phone") == deviceBefore) }
   }
 
-  @Test("A sparse file of 40 GB is rejected, or the backup is read without it")
+  @Test("A sparse file of 40 GB is rejected, or the backup is read without the file")
   func sparse() throws {
     let cases: [(name: String, status: CommandExitStatus)] = [
       ("Info.plist", .partial), ("Status.plist", .partial), ("Manifest.plist", .refused), ("Manifest.db", .refused),

@@ -153,7 +153,7 @@ struct ForgedBackupTests {
     #expect(faults.map { $0["id"] as? String } == ["hardware-layer-missing"])
   }
 
-  @Test("Rekeying a forged backup with the forger's device key does not make it acceptable")
+  @Test("Rekey rejects a forged backup, even with the forger's device key")
   func rekey() throws {
     let sandbox = try PhoneSandbox()
     try forge(in: sandbox, to: "b", classesWithoutDeviceKey: [6, 7, 8])
@@ -166,7 +166,7 @@ struct ForgedBackupTests {
     #expect(try sandbox.read("b/Manifest.plist") == manifestBefore)
   }
 
-  @Test("Commands warn if a backup with a password does not bind this-device-only items, but restore accepts it")
+  @Test("Commands warn if an encrypted backup does not bind this-device-only items, but restore accepts the backup")
   func encrypted() throws {
     let sandbox = try PhoneSandbox()
     try forge(in: sandbox, to: "b", password: PhoneSandbox.password, classesWithoutDeviceKey: [6, 7, 8, 9])

@@ -231,7 +231,7 @@ struct VerifyAndDiffTests {
     #expect(itemsWithDevice.allSatisfy { $0["readable"] as? Bool == true })
   }
 
-  @Test("Inspect shows an overview without a password, even if the environment names a wrong one")
+  @Test("Inspect shows an overview without a password, even if the environment names a wrong password")
   func environment() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array("wrong\n".utf8), to: ".wrong")

@@ -42,7 +42,7 @@ struct PasswordListOwnerTests {
     #expect(outcome.status == 64 && outcome.errors.contains("is not a regular file"), "\(outcome)")
   }
 
-  @Test("A password list is refused if a link to it lies in, or leads into, a folder that others can write to")
+  @Test("A password list is refused if a link to it is in, or leads into, a folder that others can write to")
   func links() throws {
     try expectRefusal(
       after: "mkdir private; chmod 755 private; ln -s ../lists/list private/list; chmod 777 lists",

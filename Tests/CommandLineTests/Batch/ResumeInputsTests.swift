@@ -113,7 +113,7 @@ struct ResumeInputsTests {
     }
   }
 
-  @Test("--resume refuses a file that begins like a result but is not one, and does not change it")
+  @Test("--resume refuses a file that begins like a result but contains none, and does not change the file")
   func otherFile() throws {
     let tree = try BackupTree()
     for text in ["{\n  \"a\": 1\n}\n", "{\"format\":\n", "[]", "\n"] {

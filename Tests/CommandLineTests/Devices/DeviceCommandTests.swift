@@ -184,7 +184,7 @@ struct DeviceCommandTests {
     }
   }
 
-  @Test("Device fixture prints a usable description, and suggests a name for an unknown one")
+  @Test("Device fixture prints a usable description, and suggests a name if the given name is unknown")
   func bundledDescription() throws {
     let sandbox = try DeviceSandbox()
     for name in BundledFixtures.names {

@@ -37,7 +37,7 @@ struct DeviceServeTests {
     #expect(outcome.errors.contains("clients back up iOS 10.2 or later"), "\(outcome.errors)")
   }
 
-  @Test("The server prints the line for the client's shell, removes its socket, and ends with 0 after a signal")
+  @Test("The server prints the line for the client's shell, removes its socket, and exits with 0 after a signal")
   func interrupted() throws {
     let outcome = try sandbox.run(
       """

@@ -134,7 +134,7 @@ struct BackupItemTests {
     #expect(try sandbox.keyhaul("item find b.zip --password-file .bp --service bound \(emptyHomeFlag)").status == 4)
   }
 
-  @Test("Items of a backup without a password are changed with its device's key")
+  @Test("Items of a backup without a password are changed with the source device's key")
   func withoutPassword() throws {
     let sandbox = try Self.sandbox()
     let line = "item add plain.tar --service x --account y --access-group g --secret-file .secret"
@@ -226,7 +226,7 @@ struct BackupItemTests {
       internetPassword.status == 0 && !internetPassword.errors.contains("may match"), "\(internetPassword)")
   }
 
-  @Test("A search reports undecryptable items that may match, and ends with 3 if one is damaged")
+  @Test("A search reports undecryptable items that may match, and exits with 3 if one of them is damaged")
   func mayMatch() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let find = "item find b.tar --password-file .bp --home elsewhere"

@@ -87,7 +87,7 @@ struct ItemChangeTests {
     #expect(try sandbox.files(of: "d") == filesBefore)
   }
 
-  @Test("A damaged item that does not match stays, and one that matches is deleted")
+  @Test("A damaged item stays if it does not match, and is deleted if it matches")
   func damaged() throws {
     let path = sandbox.devices.appending(path: "d/keychain-2.db").path
     try DatabaseQueue(path: path).write { database in

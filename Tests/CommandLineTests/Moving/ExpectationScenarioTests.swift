@@ -68,7 +68,7 @@ struct ExpectationScenarioTests {
     #expect(try expectations.check("--compare").status == 0)
   }
 
-  @Test("An expectation for one device is not checked if no item's key shows whether the target is the source device")
+  @Test("An expectation about the same device is not checked if no item shows whether the target is the source device")
   func unproven() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create plain-app -q")

@@ -56,7 +56,7 @@ struct MoveDamageTests {
     #expect(PlannedItems(try sandbox.plan("b/")) == intact)
   }
 
-  @Test("An unfinished backup is rejected with one message, and can be read with a warning")
+  @Test("Plan and restore reject an unfinished backup with one message, and inspect reads it with a warning")
   func unfinished() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var status = try sandbox.read("b/Status.plist")

@@ -24,7 +24,7 @@ struct MovePasswordTests {
     }
   }
 
-  @Test("Only one source is allowed, and the password must be right")
+  @Test("Only one password source is allowed, and the password must be right")
   func refusals() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let plan = "keyhaul plan b.tar --to new-phone"

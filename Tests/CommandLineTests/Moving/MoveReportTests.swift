@@ -105,7 +105,7 @@ struct MoveReportTests {
   /// A command line with its exit code and the format of its document, if it prints one.
   private typealias JSONCase = (line: String, status: Int32, format: String?)
 
-  @Test("Standard output is one document with any exit code, and the last line of standard error states the reason")
+  @Test("Standard output is one document or empty, and the last line of standard error states why a command failed")
   func streams() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     let intactBackup: [JSONCase] = [

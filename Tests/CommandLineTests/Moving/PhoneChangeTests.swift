@@ -31,7 +31,7 @@ struct PhoneChangeTests {
     }
   }
 
-  @Test("The plan for an unencrypted backup explains the benefit of a password, and how to set it on each computer")
+  @Test("The plan for an unencrypted backup says what a password would add, and how to set one on each computer")
   func withoutPassword() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let text = try sandbox.succeed("plan plain/")

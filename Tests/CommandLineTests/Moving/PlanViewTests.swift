@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Plans of devices and views of plans")
 struct PlanViewTests {
-  @Test("The document names the device as the source, with a digest of its identity and revision")
+  @Test("The document of a device's plan names the device as the source, with a digest of its identity and revision")
   func device() throws {
     let sandbox = try PhoneSandbox()
     let text = try sandbox.succeed("plan old-phone --to new-phone --json")
