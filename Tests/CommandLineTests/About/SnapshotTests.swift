@@ -188,6 +188,7 @@ struct SnapshotTests {
   func complete() throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: Self.directory.path).filter { $0.hasSuffix(".txt") }
     let expectedNames = Self.reports.flatMap { report in [80, 120].map { "\(report.name).\($0).txt" } }
+    // The last report, "phone-all", has no snapshot at 60 columns.
     #expect(
       Set(names)
         == Set(

@@ -134,10 +134,11 @@ extension BatchCommand {
       return false
     }
     if requestsList { return true }
-    // A name that is also a device's is rejected when the command processes it.
+    // A path that is also the name of a device is rejected when the command processes the path.
     let isDeviceName = try session.isDeviceName(path)
     guard !Self.acceptsDevices || !isDeviceName else { return false }
-    // Scripts get a list for every folder with backups; users get the only backup in it.
+    // With `--json`, every folder with backups gives a list. Scripts then get the same kind of document for each folder.
+    // Without `--json`, a folder with one backup stands for that backup.
     return switch try BackupQueue.content(of: path) {
     case .none: false
     case .one: session.isJSON

@@ -80,8 +80,9 @@ struct CaseReportRun<Command: BatchCommand> {
       document: result.document)
   }
 
-  /// Returns the arguments with a placeholder for each shell command, because a shell command can contain a password. It
-  /// is the value of an option that ends in "command", such as `--password-command`.
+  /// Returns the arguments with a placeholder for each shell command, because a shell command can contain a password.
+  ///
+  /// A shell command is the value of an option whose name ends in "command", such as `--password-command`.
   static func withoutSecrets(_ arguments: [String]) -> [String] {
     let placeholder = "(not shown)"
     var result: [String] = []
