@@ -496,7 +496,7 @@ add(
 add(
     FORMAT,
     "CommandLine/keyhaul/BackupBatch/Formatters/ResultFormatter.swift",
-    "«isShown ? UntrustedText.escaped(CSV.fields(fields)) + \"\\n\" : CSV.line(fields)»",
+    "«isOnTerminal ? UntrustedText.escaped(CSV.fields(fields)) + \"\\n\" : CSV.line(fields)»",
     "CSV.line(fields)",
     "verify --format csv of many backups: control characters reach the terminal",
     "BatchCommandTests",

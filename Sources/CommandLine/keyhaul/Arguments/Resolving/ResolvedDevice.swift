@@ -67,15 +67,18 @@ struct ResolvedDevice {
     }
   }
 
-  /// Runs a closure with open sessions of up to two devices, for reading.
+  /// Runs a closure with open sessions of a target and a source device, for reading. A device that was not named is `nil`.
   static func withSessions<Value>(
-    _ first: ResolvedDevice?, _ second: ResolvedDevice?, _ body: (DeviceSession?, DeviceSession?) throws -> Value
+    target: ResolvedDevice?, sourceDevice: ResolvedDevice? = nil,
+    _ body: (_ target: DeviceSession?, _ sourceDevice: DeviceSession?) throws -> Value
   ) throws -> Value {
-    guard let first else {
-      guard let second else { return try body(nil, nil) }
-      return try second.withSession(.reading) { try body(nil, $0) }
+    guard let target else {
+      guard let sourceDevice else { return try body(nil, nil) }
+      return try sourceDevice.withSession(.reading) { try body(nil, $0) }
     }
-    return try first.withSession(.reading) { device in try withSessions(nil, second) { try body(device, $1) } }
+    return try target.withSession(.reading) { openTarget in
+      try withSessions(target: nil, sourceDevice: sourceDevice) { try body(openTarget, $1) }
+    }
   }
 
   /// Deletes the device's folder and all its contents.

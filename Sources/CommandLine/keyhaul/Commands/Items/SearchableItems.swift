@@ -9,7 +9,7 @@ struct SearchableItems {
   let sourceKind: String
   /// The items in the order of a backup, without tombstones.
   let entries: [KeychainEntry]
-  /// Whether to omit secrets that an access control protects. A dump always shows them.
+  /// Whether to omit secrets that an access control protects. A dump always shows such secrets.
   let omitsProtectedSecrets: Bool
 
   /// Creates the list of a backup's items.
@@ -50,15 +50,15 @@ struct SearchableItems {
     }
   }
 
-  /// The items that cannot be decrypted with the keys of this source.
+  /// The items that cannot be decrypted with the available keys.
   var undecryptable: [KeychainEntry] { entries.filter { $0.item == nil } }
 
   /// Reports the number of undecryptable items that may also match.
   ///
   /// - Parameters:
-  ///   - rows: The items that were found.
-  ///   - selection: The selection.
-  /// - Returns: Whether a damaged item is among them, so that the result may be incomplete.
+  ///   - rows: The items that were already found, which are not counted again.
+  ///   - selection: The attributes that an item must have.
+  /// - Returns: Whether one of these undecryptable items is damaged, so that the result may be incomplete.
   @discardableResult
   func reportUndecryptable(excluding rows: [KeychainEntry], for selection: ItemSelection, in session: Session) -> Bool {
     let foundRows = Set(rows.map(\.rowReference))

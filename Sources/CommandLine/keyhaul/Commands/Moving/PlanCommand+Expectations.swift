@@ -63,7 +63,7 @@ extension PlanCommand {
 
 /// A file of expectations (format `plan-expectations/1`).
 enum ExpectationFile {
-  /// The maximum size in bytes: more than anyone writes by hand.
+  /// The maximum size of the file in bytes, far more than anyone writes by hand.
   static let maximumByteCount = 16 << 20
 
   /// Reads the bytes of the file.

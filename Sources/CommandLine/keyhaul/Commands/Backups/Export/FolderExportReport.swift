@@ -65,7 +65,7 @@ struct FolderExportReport {
     return "\(UntrustedText.quoted(renamedFile.from)) is now \(newName)"
   }
 
-  /// Returns what the digests prove about the files.
+  /// Returns a line about how many files match their digests, and how many have no digest.
   private func digestText(_ files: ExtractedFiles) -> String {
     let matchingCount = files.digests[.right, default: 0]
     let countWithoutDigest = files.digests[.none, default: 0]
