@@ -62,7 +62,7 @@ struct CommandErrorTests {
   @Test("An error of the library is explained with the name that the user typed")
   func explained() {
     let error = FormatError(.keybag, .truncated, "WPKY has 12 of 40 bytes", offset: 612)
-    let failure = CommandError(error, doing: "cannot open x.backup")
+    let failure = CommandError(error, failedAction: "cannot open x.backup")
     #expect(failure.status == .damaged)
     #expect(failure.message == "cannot open x.backup: the keybag is cut short")
     #expect(failure.why == "WPKY has 12 of 40 bytes, at byte 612")

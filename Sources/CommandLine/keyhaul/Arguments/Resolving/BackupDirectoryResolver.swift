@@ -6,8 +6,9 @@ enum BackupDirectoryResolver {
   /// Returns the backup that a path selects in a folder of backups. The path's last component must be the backup's
   /// complete name, or the identifier of the backup's device.
   ///
-  /// - Returns: The path of the backup; `nil` if the path does not lead into a folder of backups.
-  /// - Throws: `.notFound` if none of the backups matches, `.usage` if several match.
+  /// - Returns: The path of the backup; `nil` if the path does not lead into a folder of backups, or if it has no slash
+  ///   and no backup matches.
+  /// - Throws: `.notFound` if the path has a slash and no backup matches; `.usage` if several match.
   static func path(
     _ argument: String, backups: (_ parent: String) -> [BackupDirectory.Entry]?
   ) throws(CommandError) -> String? {

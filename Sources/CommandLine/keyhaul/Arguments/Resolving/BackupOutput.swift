@@ -109,8 +109,8 @@ enum BackupOutput {
       try: "move \(unrelated.count == 1 ? "it" : "them") elsewhere first")
   }
 
-  /// Returns a note about the device of an existing backup if it is another device, because the backup may be its only
-  /// one; otherwise empty.
+  /// Returns a note with the device of an existing backup, unless the new backup is of the same device: the existing
+  /// backup may be that device's only one. Otherwise empty.
   private static func ownerNote(of existing: String, unless deviceIdentifier: String?) -> String {
     guard let archive = try? BackupArchive.open(.path(existing), system: .real),
       let identifier = archive.device.identifier,
@@ -152,7 +152,7 @@ enum BackupOutput {
     // Without a source, the temporary space was needed for the new backup.
     case .noTemporarySpace where source == nil:
       failure.message = "could not write \(name)"
-      failure.advice = error.call
+      failure.advice = error.commandLineAdvice
     case .occupied: failure.advice = "another name after -o"
     default: break
     }

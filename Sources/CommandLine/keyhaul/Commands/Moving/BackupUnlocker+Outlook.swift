@@ -51,7 +51,7 @@ extension BackupUnlocker {
           of: opened, unlockedWithDeviceKey: openedWithDeviceKey, sourceDeviceItems: sourceDevice?.items),
         hardware: keyOwner, oneTimePasswords: oneTimePasswords)
     } catch {
-      throw CommandError(error, doing: "cannot plan for \(name)")
+      throw CommandError(error, failedAction: "cannot plan for \(name)")
     }
   }
 }

@@ -188,7 +188,7 @@ struct Verify: CaseReportCommand {
     let proof = verification.hardware
     if !proof.proven.isEmpty { unlocker.reportDeviceKeySource(hardware) }
     // Items that the key of a virtual device cannot decrypt stay unchecked.
-    if let device = hardware?.homeDevice, proof.isSameDevice == false {
+    if let device = hardware?.homeDeviceName, proof.isSameDevice == false {
       session.info(
         "\(UntrustedText.escaped(loaded.name)): the key of \(device) decrypts none of the items that need one")
     }

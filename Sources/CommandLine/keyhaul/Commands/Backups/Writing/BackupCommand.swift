@@ -126,7 +126,7 @@ struct BackupCommand: RunnableCommand {
       }
     } catch {
       try Interruption.check()
-      throw CommandError(error, doing: "cannot back up \(device.name)")
+      throw CommandError(error, failedAction: "cannot back up \(device.name)")
     }
   }
 
