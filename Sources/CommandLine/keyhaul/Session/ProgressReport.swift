@@ -37,7 +37,7 @@ final class StatusLines {
     write(JSONValue.object(fields).compactText() + "\n")
   }
 
-  /// Returns the progress in quarters; `nil` if the total is unknown or nothing is done yet.
+  /// Returns the number of finished quarters; `nil` if the total is unknown or nothing is done yet.
   private func step(done: Int, total: Int?) -> Int? {
     guard let total, done > 0 || total == 0 else { return nil }
     let share = total > 0 ? Double(min(done, total)) / Double(total) : 1
@@ -46,7 +46,7 @@ final class StatusLines {
 }
 
 extension ProgressReport {
-  /// Reports the progress in bytes, and returns whether to continue.
+  /// Reports the progress in bytes. Returns whether the work should continue because no signal has arrived.
   func updateUnlessInterrupted(_ done: Int64, _ total: Int64) -> Bool {
     update(done: Int(clamping: done), total: Int(clamping: total))
     return Interruption.pending == nil

@@ -84,7 +84,7 @@ final class ProgressLine: Sendable {
 
   /// Ends the line and clears it from the terminal.
   func end() {
-    // The last drawing needs the lock, so this waits outside of it.
+    // Dropping the thread waits for its last drawing, which locks the state. So this happens outside of `withLock`.
     _ = state.withLock { $0.drawing.take() }
     state.withLock { state in
       guard !state.isEnded else { return }
