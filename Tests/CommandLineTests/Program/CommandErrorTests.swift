@@ -28,7 +28,7 @@ struct CommandErrorTests {
     #expect(lines.joined(separator: " ").split(separator: " ").filter { $0 == "word" }.count == 60)
   }
 
-  @Test("A path that is wider than the text is not broken")
+  @Test("A path that is longer than a line is not broken")
   func longPath() {
     let path = "/" + String(repeating: "a", count: 150)
     let lines = CommandError(.failed, "could not write \(path) now").lines(style: .plain, showsCode: false)

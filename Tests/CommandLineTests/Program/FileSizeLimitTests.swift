@@ -47,6 +47,7 @@ struct FileSizeLimitTests {
     for (count, isOver) in [(0, false), (1, true)] {
       try write(limit, adding: count, in: sandbox)
       let outcome = try sandbox.run("keyhaul \(limit.command)")
+      // The content is damaged, refused or wrong usage, depending on the command.
       #expect([13, 14, 64].contains(outcome.status), "\(outcome)")
       #expect(outcome.errors.contains(HumanReadable.grouped(limit.byteCount)) == isOver, "\(outcome.errors)")
     }

@@ -130,6 +130,7 @@ struct SessionTests {
     let finite = StatusLines(phase: "derive-key") { lines.append($0) }
     finite.update(done: nil, total: nil)
     for done in 0...1000 { finite.update(done: done, total: 1000) }
+    // One line at the start, one when progress begins, and one after each quarter.
     #expect(lines.count == 6)
     let endless = StatusLines(phase: "read") { lines.append($0) }
     for done in 0...1000 { endless.update(done: done, total: nil) }

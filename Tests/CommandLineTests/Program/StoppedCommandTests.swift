@@ -44,14 +44,14 @@ struct StoppedCommandTests {
   /// True a short time after the command read its password, which is while it derives a key.
   private static let isDerivingKey = "[ -e asked ] && sleep 0.1"
 
-  /// Returns the files in the sandbox with their contents, except the locks.
+  /// Returns the files in the sandbox with their contents, except lock files and `asked`.
   private func files(of sandbox: PhoneSandbox) throws -> [String: [UInt8]] {
     try sandbox.files(in: ".").filter { !$0.hasSuffix("/lock") && $0 != "asked" }
       .reduce(into: [:]) { $0[$1] = try sandbox.read($1) }
   }
 
   @Test(
-    "A stopped command names the signal and leaves no change or file (one signal each in a quick run)",
+    "A stopped command names the signal and leaves no change or file (2 commands for two signals in a quick run)",
     arguments: [("INT", Int32(130), "Ctrl-C"), ("TERM", 143, "signal 15"), ("HUP", 129, "signal 1")])
   func derivation(signal: String, status: Int32, name: String) throws {
     let sandbox = try sandbox()

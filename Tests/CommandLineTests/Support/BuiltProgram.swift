@@ -48,6 +48,8 @@ struct BuiltProgram {
       command: "/bin/sh", ["-c", line], environment: environment, typed: typed, beforeAnswering: beforeAnswering)
   }
 
+  /// Runs a command to its end.
+  ///
   /// - Parameters:
   ///   - typed: The lines for a pseudo-terminal, each sent when a prompt waits; `nil` if there is no terminal.
   ///   - showsOutputOnTerminal: Whether standard output and error are also the terminal.

@@ -116,7 +116,7 @@ final class WorkflowRunner {
       let path = ["/usr/bin", "/bin"].map { URL(filePath: $0).appending(path: tool) }.first {
         files.isExecutableFile(atPath: $0.path)
       }
-      // Without a tool that this machine lacks, the workflow fails only if it uses the tool.
+      // If this machine lacks a tool, the workflow fails only if it uses the tool.
       if let path { try files.createSymbolicLink(at: bin.appending(path: tool), withDestinationURL: path) }
     }
   }
