@@ -131,7 +131,7 @@ struct ProgramTests {
     #expect(!ProgramEnvironment.all.isEmpty)
   }
 
-  @Test("Builds can query completions and descriptions for manual pages")
+  @Test("The parser's flags for completion scripts and manual pages work")
   func otherTools() throws {
     let script = try withProgram { try $0.run(["--generate-completion-script", "fish"]) }
     #expect(script.status == 0 && script.output.contains("keyhaul"))

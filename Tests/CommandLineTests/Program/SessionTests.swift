@@ -124,7 +124,7 @@ struct SessionTests {
       ])
   }
 
-  @Test("Status lines are written for each quarter of the work, and none without a known end")
+  @Test("A status line is written after each quarter of the work, and none if the total is unknown")
   func fewStatusLines() {
     var lines: [String] = []
     let finite = StatusLines(phase: "derive-key") { lines.append($0) }

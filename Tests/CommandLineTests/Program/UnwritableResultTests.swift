@@ -71,7 +71,7 @@ struct UnwritableResultTests {
     }
   }
 
-  @Test("Every command is tested with a full output")
+  @Test("Every command is tested with an output that cannot be written")
   func everyCommand() {
     for leaf in AllCommands.leaves() {
       let words = leaf.words.joined(separator: " ")

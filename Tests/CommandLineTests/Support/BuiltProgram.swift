@@ -19,8 +19,8 @@ struct BuiltProgram {
   /// A temporary folder: the working directory, which contains the device folder.
   let home: URL
 
-  /// The folder of the tested program: the one that `KEYHAUL_TESTED_PROGRAM` names, such as the release program, or else the
-  /// one beside the test bundle.
+  /// The folder of the tested program. This is the program that `KEYHAUL_TESTED_PROGRAM` names, such as the release program,
+  /// or else the program beside the test bundle.
   static var directory: URL {
     if let path = ProcessInfo.processInfo.environment["KEYHAUL_TESTED_PROGRAM"] {
       return URL(filePath: path).deletingLastPathComponent()

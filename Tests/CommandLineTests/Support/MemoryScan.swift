@@ -68,7 +68,7 @@
       }
     }
 
-    /// Returns the offsets at which a byte string occurs in another one.
+    /// Returns the offsets at which a byte string occurs in a buffer.
     static func offsets(of needle: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer) -> [Int] {
       guard let base = bytes.baseAddress, let start = needle.baseAddress, let first = needle.first,
         bytes.count >= needle.count

@@ -19,8 +19,8 @@ struct PlantedSecrets: Sendable {
 
   /// Returns the first 24 bytes unchanged, in hexadecimal, and in base64.
   ///
-  /// The base64 text of a secret inside other data depends on its position. Therefore there is one text that starts at
-  /// each of the first three bytes.
+  /// The base64 text of a secret inside other data depends on the secret's position. Therefore there are three such
+  /// texts, which start at the first, second and third byte.
   static func encodings(of secret: [UInt8]) -> [Data] {
     let start = Array(secret.prefix(24))
     let shifted = (0..<3).map { shift in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import keyhaul
 
-/// A GitHub workflow with one job, with only the parts that the tutorial's workflow has.
+/// A GitHub workflow with one job. Only the parts that occur in the tutorial's workflow are supported.
 struct Workflow {
   struct Step {
     /// The action of the step, whose inputs are in `with`.

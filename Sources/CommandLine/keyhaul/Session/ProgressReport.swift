@@ -12,7 +12,7 @@ struct ProgressReport {
   func update(done: Int, total: Int?) { send(done, total) }
 }
 
-/// The status lines of `--json`: one when the work begins, and one for each quarter of it.
+/// The status lines of `--json`: one when the work begins, one at the first progress, and one after each quarter.
 final class StatusLines {
   /// The maximum number of status lines of a command.
   static let maximumCount = 10

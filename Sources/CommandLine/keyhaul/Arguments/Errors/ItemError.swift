@@ -1,8 +1,8 @@
 import KeyhaulKit
 import Reports
 
-/// Creates the errors of a device's keychain. They name the item and the device, and for most of them the result code
-/// that an app gets on iOS.
+/// Creates the errors of a device's keychain. Many reasons contain the result code that an app gets on iOS for the same
+/// failure.
 enum ItemError {
   /// Returns the error for an item that could not be added.
   static func adding(_ item: KeychainItem, to device: String, error: KeyhaulError) -> CommandError {

@@ -49,8 +49,8 @@ enum KnownBackupFolders {
     return distinct(candidates.filter(containsBackups))
   }
 
-  /// Returns the usual folders of a user that contain backups, other folders in the home folder with backups of
-  /// idevicebackup2, and its backups directly in the home folder.
+  /// Returns the usual folders of a user that contain backups, and other folders in the home folder with backups of
+  /// idevicebackup2. Also returns backups of idevicebackup2 that are directly in the home folder.
   private static func folders(ofUser home: String) -> [String] {
     let names = names(in: home)
     let usualFolders = belowHome.map { "\(home)/\($0)" }.filter(containsBackups)

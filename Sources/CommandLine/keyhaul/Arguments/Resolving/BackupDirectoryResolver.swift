@@ -31,8 +31,8 @@ enum BackupDirectoryResolver {
   }
 
   /// Returns the backup to suggest as a command's argument: preferably a finished one, then one in an unknown state, an
-  /// unfinished one, or a damaged one. Returns `ARCHIVE` if its name cannot be copied, and `nil` if there are no
-  /// backups.
+  /// unfinished one, or a damaged one. Returns `ARCHIVE` if the backup's name cannot be copied, and `nil` if there are
+  /// no backups.
   static func proposal(among backups: [BackupDirectory.Entry], in directory: String) -> String? {
     let order: [BackupDirectory.Entry.State?] = [.finished, nil, .unfinished, .damaged]
     let best = order.lazy.compactMap { state in backups.first { $0.state == state } }.first

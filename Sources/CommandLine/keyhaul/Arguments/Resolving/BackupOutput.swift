@@ -61,7 +61,7 @@ enum BackupOutput {
       "\(name) already exists as a file", why: "\(output) means a folder", try: "another name, or \(name) for one file")
   }
 
-  /// Returns the destination of the backup, and whether it replaces something. If it does, asks first.
+  /// Returns the destination of the backup, and whether the backup replaces something there. Asks before replacing.
   ///
   /// - Parameters:
   ///   - output: The value of `-o`.

@@ -166,8 +166,8 @@ extension LoadedBackup {
     "don't trust this copy; use the source device's own copy. If there is none, set IsEncrypted to true in the "
     + "Manifest.plist of another copy, and provide its password"
 
-  /// Returns the error if a password is given for a backup without one. The user probably means a different backup, and
-  /// anyone could have created this one.
+  /// Returns the error if a password is given for a backup without a password. The user probably means a different
+  /// backup, or someone has replaced the backup.
   func unexpectedPassword(_ source: SecretSource.Origin, try advice: String? = nil) -> CommandError {
     if let denied = archive.findings.first(where: { $0.kind == .passwordDenied }) {
       return CommandError(

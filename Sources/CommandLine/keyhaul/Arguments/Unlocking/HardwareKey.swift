@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// A hardware key that may belong to a backup's source device. Only the items of the backup can prove it.
+/// A hardware key that may belong to a backup's source device. Only the items of the backup can prove this.
 final class HardwareKey: Sendable {
   enum Source: Sendable {
     /// The user gave it with `--device-key-file` or `--device-key-fd`.

@@ -13,7 +13,7 @@ import SystemPackage
 ///
 /// The command shares this program's standard input, standard error and terminal, so that it can prompt. It runs in its
 /// own process group. All processes of the group are ended when the command ends or this program is asked to stop. A
-/// background group is stopped when it reads the terminal; Keyhaul then gives it the terminal until it ends.
+/// background group is stopped when it reads the terminal. Keyhaul then gives it the terminal until the command ends.
 enum SecretCommand {
   /// Runs a command and returns its output.
   ///

@@ -30,7 +30,8 @@ final class BufferedOutput {
 
   /// Writes the buffer. Continues after interrupted and partial writes.
   ///
-  /// - Throws: The error of the first failed write, in every later call too, because a caller may have ignored it.
+  /// - Throws: The error of the first failed write. Later calls throw the same error again, because a caller may have
+  ///   ignored it.
   func flush() throws(Errno) {
     if let failure { throw failure }
     guard buffered.count > 0 else { return }
