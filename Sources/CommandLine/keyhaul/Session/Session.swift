@@ -32,13 +32,13 @@ final class Session {
   /// The device folders that suggested commands must name, because a device's name is not enough to find it.
   var homesToShow: Set<String> = []
 
-  // MARK: One session of many
+  // MARK: One session of a batch
 
-  /// The captured output if this session is one of many, in which case it never asks; `nil` if the session prints.
+  /// The captured output if this session is part of a batch, in which case it never asks; `nil` if the session prints.
   private let capturedOutput: CapturedOutput?
-  /// The passwords for the backups of a batch; `nil` if this session is not one of many.
+  /// The passwords for the backups of the batch; `nil` if this session is not part of a batch.
   let passwordProvider: (any PasswordProvider)?
-  /// The path of the backup if this session is one of many; otherwise empty.
+  /// The path of the backup if this session is part of a batch; otherwise empty.
   let backupPath: String
   /// The backup's statements about itself, once it was opened.
   var backupMetadata: BackupMetadata?
@@ -118,9 +118,9 @@ final class Session {
     messageStyle = resultStyle
   }
 
-  /// Whether this session is one of many. Its document then omits measurements of this run, so that two runs give equal
-  /// documents.
-  var isOneOfMany: Bool { capturedOutput != nil }
+  /// Whether this session processes one backup of a batch. Its document then omits measurements of this run, so that two
+  /// runs give equal documents.
+  var isPartOfBatch: Bool { capturedOutput != nil }
 
   /// Whether the result is one JSON document.
   var isJSON: Bool { common.isJSON }
@@ -312,7 +312,7 @@ final class Session {
 
   /// Returns the terminal to ask on; `nil` if there is none, or if asking is not allowed.
   func terminal() -> TerminalDevice? {
-    common.noInput || isOneOfMany ? nil : TerminalDevice(path: terminalPath)
+    common.noInput || isPartOfBatch ? nil : TerminalDevice(path: terminalPath)
   }
 
   /// Returns the terminal on which a user's command may prompt, even if Keyhaul itself may not.
@@ -320,7 +320,7 @@ final class Session {
 
   /// The reason why Keyhaul cannot ask.
   var missingTerminal: String {
-    if isOneOfMany { return "Keyhaul does not ask while it reads several backups" }
+    if isPartOfBatch { return "Keyhaul does not ask while it reads several backups" }
     return common.noInput
       ? "--no-input prevents Keyhaul from asking" : "Keyhaul cannot ask, because there is no terminal"
   }
@@ -391,17 +391,17 @@ extension Session {
 
 extension Session {
   /// Runs a computation on data that was read. The first signal ends the program immediately, because nothing needs
-  /// cleanup. This does not apply after a change, or to a session that is one of many.
+  /// cleanup. This does not apply after a change, or to a session that is part of a batch.
   func computing<Value: ~Copyable, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-    guard !isOneOfMany, committedChange == nil else { return try body() }
+    guard !isPartOfBatch, committedChange == nil else { return try body() }
     return try Interruption.exitingImmediatelyOnSignal(body)
   }
 
   /// Shows progress while a key is derived, and lets Ctrl-C stop it.
   func deriving<Value: ~Copyable, Failure: Error>(
-    rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
+    iterationCount: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    let title = "Deriving key: \(HumanReadable.grouped(rounds)) iterations"
+    let title = "Deriving key: \(HumanReadable.grouped(iterationCount)) iterations"
     return try progress(title, phase: "derive-key") { (report) throws(Failure) in
       try body { done, total in
         report.update(done: done, total: total)

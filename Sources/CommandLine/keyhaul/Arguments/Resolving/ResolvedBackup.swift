@@ -141,7 +141,7 @@ struct ResolvedBackup {
 
   /// Warns about the findings of a backup that was read, unless the command's own output states them.
   private func warnAboutFindings(of loaded: LoadedBackup, for purpose: BackupPurpose, in session: Session) {
-    let printsPlan = purpose == .planning && !session.isJSON && !session.isOneOfMany
+    let printsPlan = purpose == .planning && !session.isJSON && !session.isPartOfBatch
     loaded.warnAboutFindings(in: session) { finding in
       // A printed plan starts with these two findings.
       printsPlan && (finding == .stateMissing || finding == .versionMissing)

@@ -36,7 +36,7 @@ final class BackupUnlocker {
   func key<Tag>(_ flags: SecretFlags<Tag>, unexpectedPassword advice: String? = nil) throws(CommandError)
     -> BackupKey
   {
-    try checkRounds()
+    try checkIterationCount()
     if !archive.isEncrypted {
       guard let source = try flags.origin(environment: session.environment) else { return try key(password: nil) }
       // A backup with a false claim of encryption may still have an encrypted keybag.
@@ -93,7 +93,7 @@ final class BackupUnlocker {
     password: consuming Secret?, remembering keys: DerivedKeyCache? = nil
   ) throws(CommandError) -> BackupKey {
     let start = ContinuousClock.now
-    let key = try deriving(rounds: archive.keybag.totalIterations) { (progress) throws(KeyhaulError) in
+    let key = try deriving(iterationCount: archive.keybag.totalIterations) { (progress) throws(KeyhaulError) in
       try archive.unlock(
         password: password, acceptingAtMost: options.maximumIterations, remembering: keys, progress: progress)
     }
@@ -105,10 +105,10 @@ final class BackupUnlocker {
 
   /// Shows progress while a key is derived, and explains errors with the backup's name.
   func deriving<Value: ~Copyable, Failure: ExplainedError>(
-    rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
+    iterationCount: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
   ) throws(CommandError) -> Value {
     do throws(Failure) {
-      return try session.deriving(rounds: rounds, body)
+      return try session.deriving(iterationCount: iterationCount, body)
     } catch {
       try Interruption.check()
       throw CommandError(backup: error, name: name)

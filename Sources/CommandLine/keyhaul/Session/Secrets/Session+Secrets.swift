@@ -122,7 +122,7 @@ extension Session {
 
   private func terminal(for kind: SecretKind, of subject: String) throws(CommandError) -> TerminalDevice {
     guard let terminal = terminal() else {
-      throw missingSecretError(kind, of: subject, why: isOneOfMany ? "no password was given for it" : missingTerminal)
+      throw missingSecretError(kind, of: subject, why: isPartOfBatch ? "no password was given for it" : missingTerminal)
     }
     return terminal
   }
@@ -130,7 +130,7 @@ extension Session {
   private func missingSecretError(_ kind: SecretKind, of subject: String, why: String) -> CommandError {
     CommandError(
       .needsPassword, "\(subject) needs a \(kind.noun)", why: why,
-      try: isOneOfMany ? "\(kind.flags); --passwords FILE for different passwords" : kind.flags)
+      try: isPartOfBatch ? "\(kind.flags); --passwords FILE for different passwords" : kind.flags)
   }
 
   private func promptText(_ title: String) -> String {

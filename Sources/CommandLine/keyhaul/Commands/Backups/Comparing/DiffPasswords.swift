@@ -118,7 +118,7 @@ struct DiffPasswords {
   /// Checks the iteration count of a backup. If both arguments are the same backup, the user is asked once.
   private mutating func checkIterations(of unlocker: BackupUnlocker) throws(CommandError) {
     unlocker.isIterationCountAccepted = namesWithAcceptedIterations.contains(unlocker.name)
-    try unlocker.checkRounds()
+    try unlocker.checkIterationCount()
     if unlocker.isIterationCountAccepted { namesWithAcceptedIterations.insert(unlocker.name) }
   }
 

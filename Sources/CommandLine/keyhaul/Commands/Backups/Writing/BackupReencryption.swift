@@ -26,7 +26,7 @@ struct BackupReencryption {
     let (hardware, isProven) = try confirm(candidate, with: oldKey, in: session)
     let newPassword = try session.password(command.newPassword, of: loaded.name)
     let rounds = command.rounds?.value ?? BackupKeybag.standardRounds
-    let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
+    let keybag = try unlocker.deriving(iterationCount: rounds + Int(BackupKeybag.lastRounds)) {
       (progress) throws(DataProtectionError) in
       try BackupKeybag.addingPassword(
         loaded.archive.keybag, passcodeKey: oldKey.passcodeKey, with: newPassword, deviceKey: hardware.key,
