@@ -44,10 +44,10 @@ struct HelpScreen: Sendable {
     }
     let rows = flags.isEmpty ? [] : rows(of: command)
     if !rows.isEmpty { lines.append("") }
-    let widest = rows.map { DisplayWidth.columns(of: $0.label) }.max() ?? 0
+    let labelWidth = rows.map { DisplayWidth.columns(of: $0.label) }.max() ?? 0
     for (label, meaning) in rows {
       lines += WordWrap.labeled(
-        "  " + DisplayWidth.padded(label, columns: widest) + "  ", meaning, columns: style.width)
+        "  " + DisplayWidth.padded(label, columns: labelWidth) + "  ", meaning, columns: style.width)
     }
     return (lines + ["", "\"\(name) --help\" lists everything."]).map(style.adapted)
   }
@@ -103,12 +103,12 @@ enum GroupHelp {
     let commands = configuration.subcommands.map {
       (name: $0.commandName, sentence: $0.configuration.abstract)
     }
-    let widest = commands.map(\.name.count).max() ?? 0
+    let nameWidth = commands.map(\.name.count).max() ?? 0
     return [
       style.painted(configuration.abstract + ".", .bold), "", "usage     \(path.name) <command> [arguments] [flags]",
       "",
     ]
-      + commands.map { "  " + DisplayWidth.padded($0.name, columns: widest) + "  " + $0.sentence }
+      + commands.map { "  " + DisplayWidth.padded($0.name, columns: nameWidth) + "  " + $0.sentence }
       + ["", "\"\(path.name) <command> -h\" describes a command."]
   }
 }

@@ -86,10 +86,10 @@ enum OutputFile {
   static func check(
     _ output: String, differsFrom inputs: [String], after flag: String = "-o"
   ) throws(CommandError) {
-    let existing = status(at: output)
+    let existingStatus = status(at: output)
     for input in inputs {
-      let isSameFile = existing.map { existing in status(at: input)?.isSame(as: existing) == true } ?? false
-      if isSameFile || input == output || (existing != nil && isPath(output, inside: input)) {
+      let isSameFile = existingStatus.map { status(at: input)?.isSame(as: $0) == true } ?? false
+      if isSameFile || input == output || (existingStatus != nil && isPath(output, inside: input)) {
         throw .usage(
           "\(output) is the input", why: "writing it would destroy the input", try: "another name after \(flag)")
       }

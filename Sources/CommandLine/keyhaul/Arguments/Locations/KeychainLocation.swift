@@ -58,7 +58,7 @@ enum PathContent: Equatable, Sendable {
 /// which is its folder `data`.
 enum KeychainDatabaseLocation {
   private static let subdirectories = ["", "/data/Library/Keychains", "/Library/Keychains"]
-  private static let names = ["keychain-2-debug.db", "keychain-2.db"]
+  private static let databaseNames = ["keychain-2-debug.db", "keychain-2.db"]
   /// The files in the top folder of a backup. A folder with one of them is treated as a backup.
   private static let backupFiles = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Info.plist"]
 
@@ -68,7 +68,7 @@ enum KeychainDatabaseLocation {
     guard !backupFiles.contains(where: { files.fileExists(atPath: "\(directory)/\($0)") }) else { return [] }
     let base = directory.hasSuffix("/") ? String(directory.dropLast()) : directory
     let databases = subdirectories.lazy.map { subdirectory in
-      names.map { "\(base)\(subdirectory)/\($0)" }.filter { files.fileExists(atPath: $0) }
+      databaseNames.map { "\(base)\(subdirectory)/\($0)" }.filter { files.fileExists(atPath: $0) }
     }
     return databases.first { !$0.isEmpty } ?? []
   }

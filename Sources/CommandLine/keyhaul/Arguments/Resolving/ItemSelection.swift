@@ -157,8 +157,8 @@ extension KeychainItem {
     func requirements(_ control: PropertyDictionary?) -> [PropertyValue] {
       (control?[AccessOperation.decrypt.rawValue]?.dictionaryValue?.entries ?? []).map(\.key)
     }
-    let expected = requirements(AccessConstraint.operations([constraint]))
-    let existing = requirements(self[.accessControl]?.dictionaryValue)
-    return !expected.isEmpty && expected.allSatisfy(existing.contains)
+    let expectedRequirements = requirements(AccessConstraint.operations([constraint]))
+    let existingRequirements = requirements(self[.accessControl]?.dictionaryValue)
+    return !expectedRequirements.isEmpty && expectedRequirements.allSatisfy(existingRequirements.contains)
   }
 }

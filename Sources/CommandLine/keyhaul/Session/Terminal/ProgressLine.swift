@@ -118,8 +118,8 @@ final class ProgressLine: Sendable {
       "\(title)  \(HumanReadable.grouped(done / divisor)) of \(HumanReadable.grouped(total / divisor)) \(name)"
     // An earlier estimate would not be reliable.
     guard duration >= .seconds(2), done > 0, done < total else { return amounts }
-    let remaining = duration * (Double(total - done) / Double(done))
-    return "\(amounts), \(HumanReadable.estimate(remaining)) left"
+    let remainingTime = duration * (Double(total - done) / Double(done))
+    return "\(amounts), \(HumanReadable.estimate(remainingTime)) left"
   }
 
   /// Returns the text of the line: "Encrypting items  9 of 16", or a percentage for large numbers.
