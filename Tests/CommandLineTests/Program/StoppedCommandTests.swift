@@ -51,7 +51,7 @@ struct StoppedCommandTests {
   }
 
   @Test(
-    "A stopped command names the signal and leaves no change or file (2 commands for two signals in a quick run)",
+    "A stopped command names the signal and leaves no change or file (2 commands for TERM and HUP in a quick run)",
     arguments: [("INT", Int32(130), "Ctrl-C"), ("TERM", 143, "signal 15"), ("HUP", 129, "signal 1")])
   func derivation(signal: String, status: Int32, name: String) throws {
     let sandbox = try sandbox()

@@ -46,7 +46,7 @@ final class StatusLines {
 }
 
 extension ProgressReport {
-  /// Reports the progress in bytes. Returns whether the work should continue because no signal has arrived.
+  /// Reports the progress in bytes. Returns `false` once a signal has asked the program to stop.
   func updateUnlessInterrupted(_ done: Int64, _ total: Int64) -> Bool {
     update(done: Int(clamping: done), total: Int(clamping: total))
     return Interruption.pending == nil

@@ -239,8 +239,8 @@ final class Session {
     writeMessage(lines.map { messageStyle.painted($0, color) + "\n" }.joined())
   }
 
-  /// Returns the exit status of a command that ended with a given status. Instead of success, this is `doneBut` if an
-  /// old backup remains, or `partial` if a backup has changed since it was sealed.
+  /// Returns the exit status of a command that ended with a given status. `ok` and `partial` become `doneBut` if an old
+  /// backup remains. Otherwise they become `partial` if the command read a backup that has changed since it was sealed.
   func finalStatus(_ status: CommandExitStatus) -> CommandExitStatus {
     switch status {
     case .ok, .partial: hasLeftOldBackup ? .doneBut : hasReadChangedBackup ? .partial : status
@@ -277,7 +277,7 @@ final class Session {
   // MARK: Progress
 
   /// Shows the progress of slow work: status lines with `--json`, otherwise a line on the terminal. Shows nothing with
-  /// `-q` or `--no-progress`. The line is also left out without a terminal, and with `-v`.
+  /// `-q` or `--no-progress`, and in a batch. The line is also left out without a terminal, and with `-v`.
   ///
   /// - Parameters:
   ///   - title: The title of the work: "Deriving key: 10,000,000 iterations".

@@ -23,7 +23,7 @@ struct DecryptionOptions: ParsableArguments {
   /// The maximum number of PBKDF2 iterations.
   var maximumIterations: Int { maxRounds?.value ?? IterationLimit.standard }
 
-  /// Whether the user set the maximum.
+  /// Whether the user set the maximum. If so, Keyhaul does not ask about an unusually high count.
   var hasIterationLimit: Bool { maxRounds != nil }
 
   /// The storage for a large manifest or keychain while it is read.

@@ -111,8 +111,8 @@ enum BackupOutput {
       try: "move \(unrelatedFiles.count == 1 ? "it" : "them") elsewhere first")
   }
 
-  /// Returns a note with the device of an existing backup, unless the new backup is of the same device: the existing
-  /// backup may be that device's only one. Otherwise empty.
+  /// Returns a note that names the device of an existing backup; empty if the new backup is of the same device. The
+  /// existing backup may be the only backup of its device.
   private static func ownerNote(of existingPath: String, unless deviceIdentifier: String?) -> String {
     guard let archive = try? BackupArchive.open(.path(existingPath), system: .real),
       let identifier = archive.device.identifier,

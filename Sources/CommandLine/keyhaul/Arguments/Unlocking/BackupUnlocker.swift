@@ -1,8 +1,8 @@
 import KeyhaulKit
 import Reports
 
-/// Decrypts one backup, in the same way for every command. A command derives the password's key once, and passes it to
-/// the other functions.
+/// Decrypts one backup, in the same way for every command. A command derives the password's key once, and passes the key
+/// to `open`, `reader` and `classKeys`.
 final class BackupUnlocker {
   let loaded: LoadedBackup
   let options: DecryptionOptions

@@ -61,8 +61,8 @@ struct CommandError: Error, Equatable {
     }
   }
 
-  /// This error. If the process has run out of file descriptors or memory, its advice is about that, because no other
-  /// advice would help.
+  /// This error. If the process has run out of file descriptors or memory, advice about that replaces the original
+  /// advice, which would not help.
   var withShortageAdvice: CommandError {
     guard let advice = Self.shortageAdvice(errno) else { return self }
     var failure = self

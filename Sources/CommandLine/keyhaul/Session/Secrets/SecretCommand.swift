@@ -232,7 +232,7 @@ private final class RunningCommand {
   /// command.
   private func handleStop() throws(SecretReader.Failure) {
     if terminal?.lend(to: group) != true {
-      let settings = terminal?.takeBack(resettingSettings: true)
+      let groupSettings = terminal?.takeBack(resettingSettings: true)
       _ = Interruption.consumeResumption()
       kill(0, SIGTSTP)
       usleep(10_000)
@@ -240,7 +240,7 @@ private final class RunningCommand {
       guard Interruption.consumeResumption() || terminal?.isForeground == true else {
         throw .interrupted(terminalError)
       }
-      if let settings { terminal?.lend(to: group, with: settings) }
+      if let groupSettings { terminal?.lend(to: group, with: groupSettings) }
     }
     kill(-group, SIGCONT)
   }
