@@ -97,20 +97,20 @@ struct ResolvedDevice {
   }
 
   /// Rejects deleting a device whose folder contains unrelated files.
-  func requireNoUnrelatedFiles() throws(CommandError) {
-    let unrelated: [String]
+  func rejectUnrelatedFiles() throws(CommandError) {
+    let unrelatedFiles: [String]
     do throws(KeyhaulError) {
       let (home, name) = try DeviceSet.locate(device.directory, home: DeviceSet(path: "."))
-      unrelated = try home.unrecognizedFiles(of: name)
+      unrelatedFiles = try home.unrecognizedFiles(of: name)
     } catch {
       throw CommandError(error, device: name)
     }
-    guard !unrelated.isEmpty else { return }
-    let names = unrelated.prefix(3).joined(separator: ", ") + (unrelated.count > 3 ? ", ..." : "")
+    guard !unrelatedFiles.isEmpty else { return }
+    let names = unrelatedFiles.prefix(3).joined(separator: ", ") + (unrelatedFiles.count > 3 ? ", ..." : "")
     let (message, advice) = Self.unrelatedFilesMessage(in: name)
     throw .usage(
       message,
-      why: "\(names) \(unrelated.count == 1 ? "is" : "are") not part of the device and would be deleted with it",
+      why: "\(names) \(unrelatedFiles.count == 1 ? "is" : "are") not part of the device and would be deleted with it",
       try: advice)
   }
 

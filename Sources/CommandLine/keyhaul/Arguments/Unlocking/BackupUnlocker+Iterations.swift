@@ -3,7 +3,7 @@ import KeyhaulKit
 extension BackupUnlocker {
   /// Checks the keybag's iteration count before asking for a password. Rejects a count over the limit, and asks about
   /// an unusually high one.
-  func checkRounds() throws(CommandError) {
+  func checkIterationCount() throws(CommandError) {
     do throws(KeyhaulError) {
       try BackupKey.checkRounds(of: archive, acceptingAtMost: options.maximumIterations)
     } catch {

@@ -63,7 +63,7 @@ struct DeviceDelete: RunnableCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
     let name = device.name
-    try device.requireNoUnrelatedFiles()
+    try device.rejectUnrelatedFiles()
     let count = try itemCount(of: device)
     let hasItems = count.map { $0 > 0 } ?? false
     let deviceAndItems = hasItems ? "\(name) and its \(HumanReadable.count(count ?? 0, "item"))" : name

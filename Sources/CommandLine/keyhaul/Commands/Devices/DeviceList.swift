@@ -93,7 +93,7 @@ extension Session {
     do throws(KeyhaulError) {
       return (try home.devices(), try home.unreadableNames())
     } catch {
-      throw CommandError(error, doing: "cannot list \(home.path)")
+      throw CommandError(error, failedAction: "cannot list \(home.path)")
     }
   }
 }

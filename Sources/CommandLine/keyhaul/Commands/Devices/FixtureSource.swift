@@ -39,7 +39,7 @@ enum FixtureSource {
   static func commandError(for error: KeyhaulError, argument: String) -> CommandError {
     CommandError(
       CommandExitStatus(error.category), "cannot make a device from \(argument): \(error.summary)", why: error.reason,
-      try: error.call, of: error.errno)
+      try: error.commandLineAdvice, of: error.errno)
   }
 
   private static func readFile(_ path: String) throws(CommandError) -> [UInt8] {

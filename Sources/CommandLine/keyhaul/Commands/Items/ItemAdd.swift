@@ -110,7 +110,7 @@ enum CertificateInput {
       }
       return certificates[0]
     } catch {
-      throw CommandError(error, doing: "cannot read the certificate")
+      throw CommandError(error, failedAction: "cannot read the certificate")
     }
   }
 
@@ -122,7 +122,7 @@ enum CertificateInput {
     do throws(CertificateError) {
       return try KeyMaterial(parsing: file)
     } catch {
-      throw CommandError(error, doing: "cannot read the key")
+      throw CommandError(error, failedAction: "cannot read the key")
     }
   }
 

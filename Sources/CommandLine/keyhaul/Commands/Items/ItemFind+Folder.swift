@@ -94,7 +94,7 @@ extension ItemFind {
   ) -> SearchedBackup {
     var singleCommand = self
     singleCommand.target.keychain = queued.path
-    singleCommand.common.disablePrompts()
+    singleCommand.common.limitOutputToDocument()
     let output = CapturedOutput()
     let capturingSession = Session(
       capturing: output, common: singleCommand.common, commandName: session.commandName,

@@ -66,7 +66,7 @@ struct SearchableItems {
     guard !candidates.isEmpty else { return false }
     let count = HumanReadable.count(candidates.count, "item")
     // The result for one of many backups contains warnings, but no other messages.
-    if session.isOneOfMany {
+    if session.isPartOfBatch {
       session.warn(
         "\(count) cannot be decrypted here and may match", why: nil,
         try: "keyhaul inspect \(ShellQuoting.quote(name)) --list")

@@ -15,7 +15,7 @@ extension BackupUnlocker.BackupForDevice {
     do throws(KeyhaulError) {
       return try Restorer.plan(backup, onto: target, policy: policy, only: indexes, for: use)
     } catch {
-      throw CommandError(error, doing: "cannot plan for \(target.name)")
+      throw CommandError(error, failedAction: "cannot plan for \(target.name)")
     }
   }
 }

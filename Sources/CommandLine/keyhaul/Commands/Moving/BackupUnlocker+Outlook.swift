@@ -51,7 +51,7 @@ extension BackupUnlocker {
           of: opened, unlockedWithDeviceKey: openedWithDeviceKey, sourceDeviceItems: sourceDevice?.items),
         hardwareKeyDevice: keyOwner, oneTimePasswords: oneTimePasswords)
     } catch {
-      throw CommandError(error, doing: "cannot plan for \(name)")
+      throw CommandError(error, failedAction: "cannot plan for \(name)")
     }
   }
 }

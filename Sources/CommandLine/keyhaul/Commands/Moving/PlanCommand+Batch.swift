@@ -30,7 +30,7 @@ extension PlanCommand {
     var command = self
     command.paths = [path]
     command.output = nil
-    command.common.disablePrompts()
+    command.common.limitOutputToDocument()
     return command
   }
 

@@ -38,7 +38,7 @@ extension PlanCommand {
         return try ExpectationCheck(expectations, report.plan, in: scenario)
       }
     } catch {
-      throw CommandError(error, doing: "cannot check the expectations")
+      throw CommandError(error, failedAction: "cannot check the expectations")
     }
     guard !check.cases.isEmpty else {
       throw .usage(

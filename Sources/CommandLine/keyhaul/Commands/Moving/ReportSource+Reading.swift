@@ -20,7 +20,7 @@ extension ReportSource {
     lostKinds = backup.items.filter { backup.reason(of: $0)?.isDamage == true }.map(\.kind)
     // A missing Status.plist alone does not show that items are missing.
     mayLackItems = backup.damage.contains { $0 != .statusMissing && $0 != .finding(.stateMissing) }
-    nameDecryptingDevice = backup.encryptedItemSummaries.isEmpty ? nil : opened.sourceDevice
+    nameDecryptingDevice = backup.encryptedItemSummaries.isEmpty ? nil : opened.sourceDeviceName
   }
 
   /// Creates the source for a report on a device, as if the device had been backed up.
@@ -30,7 +30,7 @@ extension ReportSource {
     do throws(DataProtectionError) {
       try self.init(of: session, hasPassword: hasPassword)
     } catch {
-      throw CommandError(error, doing: "cannot plan for \(session.name)")
+      throw CommandError(error, failedAction: "cannot plan for \(session.name)")
     }
   }
 }

@@ -42,7 +42,7 @@ enum ResolvedTarget {
       if error.isCancelled {
         try Interruption.check("no item of \(openTarget.name) was changed; saved plans must be made again")
       }
-      throw CommandError(error, doing: "nothing was restored to \(openTarget.name)")
+      throw CommandError(error, failedAction: "nothing was restored to \(openTarget.name)")
     }
   }
 }

@@ -63,7 +63,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
     let confirmation = RestoreConfirmation(
       prepared: prepared, acceptsDamage: acceptDamage, isPlanned: savedPlan != nil,
       isPolicyChosen: savedPlan != nil || move.existing.chosenPolicy != nil, session: session)
-    confirmation.damage.warn(in: session, isNamedLater: !dryRun.isOn && !acceptDamage)
+    confirmation.damage.warn(in: session, isStatedLater: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn { return try showPlan(confirmation, unlocker, key, onto: target, in: session) }
     return try confirmAndRestore(confirmation, backup, fileStatus: fileStatus, onto: target, in: session)
   }

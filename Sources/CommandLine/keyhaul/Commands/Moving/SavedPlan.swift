@@ -27,7 +27,7 @@ struct SavedPlan {
         throw CommandError(
           .stalePlan, "\(path) is no longer the plan that was saved", why: error.reason, try: "plan again")
       default:
-        throw CommandError(error, doing: "cannot check \(path)")
+        throw CommandError(error, failedAction: "cannot check \(path)")
       }
     }
   }

@@ -129,7 +129,7 @@ final class ResolvedSimulator {
     case (.beforeCommit, _): message = "cannot change \(name)"
     }
     var failure = CommandError(
-      CommandExitStatus(error.category), message, why: why, try: error.call, of: error.systemReason)
+      CommandExitStatus(error.category), message, why: why, try: error.commandLineAdvice, of: error.systemReason)
     failure.stage = error.stage
     return failure
   }

@@ -101,7 +101,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
     do throws(KeyhaulError) {
       return try DifferenceReport(first, second)
     } catch {
-      throw CommandError(error, doing: "cannot compare \(first.name) and \(second.name)")
+      throw CommandError(error, failedAction: "cannot compare \(first.name) and \(second.name)")
     }
   }
 

@@ -118,7 +118,7 @@ struct DiffPasswords {
   /// Checks a backup's iteration count. If both arguments name the same backup, asks about the count only once.
   private mutating func checkIterations(of unlocker: BackupUnlocker) throws(CommandError) {
     unlocker.isIterationCountAccepted = namesWithAcceptedIterations.contains(unlocker.name)
-    try unlocker.checkRounds()
+    try unlocker.checkIterationCount()
     if unlocker.isIterationCountAccepted { namesWithAcceptedIterations.insert(unlocker.name) }
   }
 

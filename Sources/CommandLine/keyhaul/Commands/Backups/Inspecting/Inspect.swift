@@ -63,7 +63,7 @@ struct Inspect: CaseReportCommand {
         loaded.archive, named: loaded.name, unlocked: decrypted?.backup,
         sourceDeviceItems: decrypted?.sourceDeviceItems, decryptionObstacle: obstacle, part: part,
         wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: decrypted?.derivationTime,
-        isTimed: !session.isOneOfMany, hasMatchingPassword: unlocker.derivationTime != nil)
+        isTimed: !session.isPartOfBatch, hasMatchingPassword: unlocker.derivationTime != nil)
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }

@@ -188,7 +188,7 @@ struct Verify: CaseReportCommand {
     let evidence = verification.hardware
     if !evidence.proven.isEmpty { unlocker.reportDeviceKeySource(hardware) }
     // Items that the key of a virtual device cannot decrypt stay unchecked.
-    if let device = hardware?.homeDevice, evidence.isSameDevice == false {
+    if let device = hardware?.homeDeviceName, evidence.isSameDevice == false {
       session.info(
         "\(UntrustedText.escaped(loaded.name)): the key of \(device) decrypts none of the items that need one")
     }

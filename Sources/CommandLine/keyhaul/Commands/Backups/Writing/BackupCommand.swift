@@ -119,14 +119,15 @@ struct BackupCommand: RunnableCommand {
     _ device: DeviceSession, password: consuming Secret?, in session: Session
   ) throws -> PreparedBackup {
     let rounds = rounds?.value ?? BackupKeybag.standardRounds
+    let totalCount = rounds + Int(BackupKeybag.lastRounds)
     do throws(KeyhaulError) {
-      return try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) { (progress) throws(KeyhaulError) in
+      return try session.deriving(iterationCount: totalCount) { (progress) throws(KeyhaulError) in
         try BackupExporter.prepare(
           device, password: password, rounds: rounds, listsExported: common.verbose > 0, progress: progress)
       }
     } catch {
       try Interruption.check()
-      throw CommandError(error, doing: "cannot back up \(device.name)")
+      throw CommandError(error, failedAction: "cannot back up \(device.name)")
     }
   }
 

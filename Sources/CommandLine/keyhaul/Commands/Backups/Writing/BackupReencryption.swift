@@ -26,7 +26,7 @@ struct BackupReencryption {
     let (hardware, isProven) = try confirm(candidate, with: oldKey, in: session)
     let newPassword = try session.password(command.newPassword, of: loaded.name)
     let rounds = command.rounds?.value ?? BackupKeybag.standardRounds
-    let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
+    let keybag = try unlocker.deriving(iterationCount: rounds + Int(BackupKeybag.lastRounds)) {
       (progress) throws(DataProtectionError) in
       try BackupKeybag.addingPassword(
         loaded.archive.keybag, passcodeKey: oldKey.passcodeKey, with: newPassword, deviceKey: hardware.key,
@@ -59,7 +59,7 @@ struct BackupReencryption {
     try rewrite(with: keybag, oldKey: oldKey, in: session)
     let name = UntrustedText.escaped(loaded.name)
     let device = loaded.archive.device.name.map { UntrustedText.escaped($0) } ?? "the source device"
-    if hardware.isPublished, let sourceDevice = hardware.homeDevice {
+    if hardware.isPublished, let sourceDevice = hardware.homeDeviceName {
       session.warnAboutPublishedKey(
         of: sourceDevice, "anyone can decrypt the keychain in \(loaded.name) without its password")
     }
@@ -163,7 +163,7 @@ struct BackupReencryption {
   /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user does not agree.
   private func confirmUnprovenKey(_ hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
     guard !command.acceptUnprovenKey else { return }
-    let origin = hardware.homeDevice.map { "the key of \($0)" } ?? "the given device key"
+    let origin = hardware.homeDeviceName.map { "the key of \($0)" } ?? "the given device key"
     let reason = hasItems ? "no item in it needs a device key" : "it has no items"
     guard let terminal = session.terminal() else {
       throw CommandError(

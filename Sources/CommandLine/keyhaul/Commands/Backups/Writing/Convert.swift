@@ -94,7 +94,7 @@ struct Convert: RunnableCommand, DecryptingCommand {
   ) throws(CommandError) -> RewrittenBackup? {
     let destination = BackupDestination(path: output)
     guard output != "-",
-      let existing = BackupOutput.existing(at: destination, deviceIdentifier: loaded.archive.device.identifier)
+      let existing = BackupOutput.existingPath(at: destination, deviceIdentifier: loaded.archive.device.identifier)
     else { return nil }
     if !dryRun.isOn { try session.lock(existing, named: existing, for: .writing) }
     do throws(KeyhaulError) {

@@ -117,7 +117,8 @@ struct DecryptedConversion {
         of: loaded.name, digest: loaded.archive.digest, to: command.output, copy: copy, isDryRun: command.dryRun.isOn)
       return try session.writeDocument(
         document.json(
-          decrypting: decryptedCopy, differingFiles: differingFiles(decryptedCopy), itemsPath: writesItems ? itemsPath : nil))
+          decrypting: decryptedCopy, differingFiles: differingFiles(decryptedCopy),
+          itemsPath: writesItems ? itemsPath : nil))
     }
     let location = command.output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? command.output)
     let size =

@@ -128,7 +128,7 @@ struct Rekey: RunnableCommand {
   ) throws {
     try rejectDeviceKeyFlags(for: loaded)
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
-    try unlocker.checkRounds()
+    try unlocker.checkIterationCount()
     let iterationCount = totalIterations(of: loaded.archive.keybag)
     let rekeyed = try RekeyedKeybag(
       of: loaded, rounds: rounds?.value, acceptingAtMost: max(decryption.maximumIterations, iterationCount))
@@ -144,7 +144,7 @@ struct Rekey: RunnableCommand {
     if isSamePassword, wouldChangeOnlyPassword(of: loaded) {
       return try reportNothingToDo(loaded, at: path, in: session)
     }
-    let newKeybag = try unlocker.deriving(rounds: iterationCount) { (progress) throws(DataProtectionError) in
+    let newKeybag = try unlocker.deriving(iterationCount: iterationCount) { (progress) throws(DataProtectionError) in
       try rekeyed.rewrapped(fromPasscodeKey: current.key.passcodeKey, to: chosenPassword, progress: progress)
     }
     if !dryRun.isOn {
