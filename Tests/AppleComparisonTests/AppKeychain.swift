@@ -12,7 +12,7 @@ protocol ComparedKeychain {
   mutating func prepare(for row: CallRow) throws
   /// Brings the device to the state of the row, after its items were added.
   func enterState(of row: CallRow) throws
-  /// Returns a text of the table with the keychain's own access groups in place of the table's.
+  /// Returns a text of the table after replacing the table's access groups with the keychain's.
   func withGroups(_ text: String) -> String
   /// Returns a context in which the user has given an answer.
   func context(answered answer: String) throws -> LAContext
@@ -24,8 +24,8 @@ protocol ComparedKeychain {
 
 /// The keychain of one app, with the access groups that the app has. It cannot lock the device or answer for the user.
 ///
-/// The comparison deletes all items of these groups, so the app must be one that was made for it: the name of its
-/// groups ends with `KeychainCalls`. Nothing outside of these groups is read, changed or deleted.
+/// The comparison deletes all items of these groups, so the app must be made for the comparison: the names of its
+/// groups end with `KeychainCalls`. Nothing outside of these groups is read, changed or deleted.
 struct AppKeychain: ComparedKeychain {
   /// The end of the names of the groups, apart from `.shared`.
   static let groupEnding = "KeychainCalls"
@@ -69,7 +69,7 @@ struct AppKeychain: ComparedKeychain {
     hasPasscode = LAContext().canEvaluatePolicy(.deviceOwnerAuthentication, error: nil)
   }
 
-  /// Adds an item without a group, reads which group it got, and deletes this item.
+  /// Adds an item without a group, reads its group, and deletes the item.
   private static func defaultGroup() throws -> String {
     let account = "org.example.\(groupEnding).\(UUID().uuidString)"
     let item: [String: Any] = [

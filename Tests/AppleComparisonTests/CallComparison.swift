@@ -9,19 +9,19 @@ struct CallComparison {
     let received: String
   }
 
-  let keychain: String
+  let keychainName: String
   let rowCount: Int
   private(set) var differences: [Difference] = []
   /// The lines of the rows that were not run, by reason.
-  private(set) var notRun: [String: [Int]] = [:]
+  private(set) var notRunLines: [String: [Int]] = [:]
 
-  var notRunCount: Int { notRun.values.reduce(0) { $0 + $1.count } }
+  var notRunCount: Int { notRunLines.values.reduce(0) { $0 + $1.count } }
 
   /// Runs the rows of a table with a keychain. Afterwards the keychain is cleaned, even if a row fails.
   ///
-  /// - Throws: An error if the keychain cannot be emptied.
+  /// - Throws: The error of a row that cannot be read or run, or an error if the keychain cannot be emptied.
   init(of rows: [CallRow], with keychain: some ComparedKeychain) throws {
-    self.keychain = keychain.name
+    keychainName = keychain.name
     rowCount = rows.count
     var keychain = keychain
     var failure: (any Error)?
@@ -33,7 +33,7 @@ struct CallComparison {
           differences.append(Difference(row: row, received: received))
         }
       } catch let error as NotRun {
-        notRun[error.reason, default: []].append(row.line)
+        notRunLines[error.reason, default: []].append(row.line)
       } catch {
         failure = error
         break
@@ -95,12 +95,12 @@ struct CallComparison {
   /// access group.
   var report: String {
     var lines = [
-      "Keychain calls of secitem-calls.csv, compared with \(keychain)",
+      "Keychain calls of secitem-calls.csv, compared with \(keychainName)",
       "System: \(ProcessInfo.processInfo.operatingSystemVersionString)",
       "\(rowCount) calls: \(rowCount - notRunCount - differences.count) as expected, \(differences.count) different, "
         + "\(notRunCount) not run",
     ]
-    for (reason, rows) in notRun.sorted(by: { ($1.value.count, $0.key) < ($0.value.count, $1.key) }) {
+    for (reason, rows) in notRunLines.sorted(by: { ($1.value.count, $0.key) < ($0.value.count, $1.key) }) {
       lines.append("  not run: \(rows.count), \(reason): lines \(rows.map(String.init).joined(separator: " "))")
     }
     for difference in differences {

@@ -16,7 +16,7 @@ struct CallRow: Sendable {
   let changes: String
   /// The status that the call must return.
   var status: Int32
-  /// The shape of the result, or an empty text if it is not checked.
+  /// The shape of the result, or an empty string if it is not checked.
   var result: String
   /// The rule that the call shows.
   let rule: String

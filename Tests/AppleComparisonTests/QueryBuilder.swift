@@ -9,9 +9,16 @@ struct NotRun: Error {
 
 /// Creates the dictionaries of calls from the table's query language, with public functions only.
 ///
-/// A query is `class key=value …`. A value is text, `#42`, `%1.5`, `!true`, `!false`, `!null`, `d:text` (data),
-/// `x:hex` (data), `@1000` (a date), `uuid:hex`, `ac:ak:flag+flag`, `ctx:answer`, `[]`, `[d]`, `ref20` or `ref12` (of
-/// the first given item), or `cert` (a certificate). The keys are the values of Apple's constants.
+/// A query is `class key=value …`. The keys are the values of Apple's constants. A value is text, or one of these
+/// words:
+///
+/// - `#42` (an integer), `%1.5` (a fraction), `!true`, `!false` and `!null`
+/// - `d:text` and `x:hex` (data), `@1000` (a date in seconds since 2001), `uuid:hex`
+/// - `ac:ak:flag+flag` (an access control with its class and flags), `ctx:answer` (an authentication context)
+/// - `[]` (an empty array), `[d]` (an array of data)
+/// - `ref20` (the persistent reference of the first given item), `ref12` (the item's former reference with a row
+///   number)
+/// - `cert` (a certificate)
 struct QueryBuilder {
   /// The persistent reference of the first given item.
   var reference: Data?
@@ -69,6 +76,7 @@ struct QueryBuilder {
     }
   }
 
+  /// Returns a parsed value, or throws `Unreadable` if the text could not be parsed.
   private func parsed<Value>(_ value: Value?, _ text: String) throws -> Value {
     guard let value else { throw Unreadable(word: text) }
     return value

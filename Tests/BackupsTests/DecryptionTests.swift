@@ -40,7 +40,7 @@ struct DecryptionTests {
     }
     let result = try decrypt(in: directory, from: source, to: target)
     #expect(result.decryptedCount == 5 && result.faults.isEmpty && result.copy.unrelatedFiles.isEmpty)
-    #expect(result.differing.map(\.relativePath) == ["wrong digest"] && !result.isComplete)
+    #expect(result.differingFiles.map(\.relativePath) == ["wrong digest"] && !result.isComplete)
 
     let copy = try BackupArchive.open(.path(directory.path(target)))
     #expect(copy.manifest.isEncrypted == false && copy.manifest.manifestKey == nil && copy.manifest.isDecryptedCopy)

@@ -15,7 +15,7 @@ struct DirectoryTests {
     try directory.write(Array("precious".utf8), to: "victim")
   }
 
-  /// Returns the error of opening a backup, or `nil` if there is none.
+  /// Returns the error if a backup cannot be opened, otherwise `nil`.
   private func failure(_ path: String = "backup") -> KeyhaulError? {
     do {
       _ = try BackupArchive.open(.path(directory.path(path)))

@@ -137,7 +137,7 @@ struct EntryNameTests {
 
   @Test("Entries of a zip larger than 4 GB, with 64-bit offsets, are found")
   func offsetsOf64Bits() throws {
-    // Small zips have 32-bit offsets in the headers. Here, they are in the extra fields.
+    // Small zips have 32-bit offsets in the headers. Here, the extra fields have 64-bit offsets.
     let sample = try SampleBackup()
     var zip = ZipFixture()
     let name = Array("Gro\u{308}\u{DF}e".utf8)

@@ -292,10 +292,10 @@ struct ExtractionTests {
     try backup.write(to: directory)
     let result = try Self.extract(backup, directory)
     #expect(result.digests == [.right: 2, .differs: 1, .none: 1])
-    #expect(result.differing == ["HomeDomain/wrong"] && !result.isComplete && result.faults.isEmpty)
+    #expect(result.differingFiles == ["HomeDomain/wrong"] && !result.isComplete && result.faults.isEmpty)
   }
 
-  @Test("The target folder must be new, empty, or of an earlier extraction")
+  @Test("The target folder must be new, empty, or from an earlier extraction of the same files")
   func targetFolder() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup(Self.files)

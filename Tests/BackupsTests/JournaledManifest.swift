@@ -41,7 +41,7 @@ struct JournaledManifest {
         """)
   }
 
-  /// Makes a change without a commit. It exceeds SQLite's cache, so that a part of it is in the file.
+  /// Makes a change without a commit. The change exceeds SQLite's cache, so that a part of it is in the file.
   static func withUncommittedChange(_ manifest: [UInt8]) throws -> JournaledManifest {
     try JournaledManifest(
       manifest,
@@ -60,8 +60,8 @@ struct JournaledManifest {
 
   /// Returns the offsets at which the commits of a log end.
   ///
-  /// A log is a header with the page size at offset 8, and frames: a header and a page. The frame header has at offset 4
-  /// the size of the database after a commit, or zero in a frame without a commit.
+  /// A log is a header with the page size at offset 8, and frames: a header and a page. The frame header has at offset
+  /// 4 the size of the database after a commit, or zero in a frame without a commit.
   ///
   /// Source: SQLite, "Database File Format", section 4.1.
   static func commitEnds(in log: [UInt8]) -> [Int] {

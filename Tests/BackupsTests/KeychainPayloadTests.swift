@@ -9,7 +9,7 @@ import Testing
 struct KeychainPayloadTests {
   private static let path = "51/\(KeychainPayload.fileIdentifier)"
 
-  /// Returns the sample with another encrypted manifest database.
+  /// Returns the sample with a new encrypted manifest database.
   ///
   /// - Parameters:
   ///   - rows: The SQL that adds the rows of the table `Files`.
@@ -49,7 +49,7 @@ struct KeychainPayloadTests {
     return (record, try FileCipher.encrypt(sample.contents.keychainFile, key: key))
   }
 
-  /// Returns the error of reading the keychain file, or `nil` if there is none.
+  /// Returns the error if the keychain file cannot be read, otherwise `nil`.
   private func failure(_ sample: borrowing SampleBackup, _ archive: BackupArchive) throws -> KeyhaulError? {
     do throws(KeyhaulError) {
       _ = try archive.keychainFile(with: sample.keys)
@@ -120,12 +120,12 @@ struct KeychainPayloadTests {
     #expect(try failure(sample, try archive(sample, rows: ""))?.code == .damaged)
     #expect(try failure(sample, try archive(sample, rows: rowWithoutRecord))?.code == .damaged)
 
-    var withoutKey = record
-    withoutKey.encryptionKey = nil
-    var withOtherPath = record
-    withOtherPath.relativePath = "../keychain-backup.plist"
-    let ofDirectory = try row(record, flags: 2)
-    for row in [try row(withoutKey), try row(withOtherPath), ofDirectory] {
+    var recordWithoutKey = record
+    recordWithoutKey.encryptionKey = nil
+    var recordWithOtherPath = record
+    recordWithOtherPath.relativePath = "../keychain-backup.plist"
+    let directoryRow = try row(record, flags: 2)
+    for row in [try row(recordWithoutKey), try row(recordWithOtherPath), directoryRow] {
       #expect(try failure(sample, try archive(sample, rows: row, payload: stored))?.code == .damaged, "\(row)")
     }
   }
@@ -158,7 +158,7 @@ struct KeychainPayloadTests {
     #expect(error.reason.hasPrefix("the key of the manifest database"))
   }
 
-  @Test("If only its class key cannot be unwrapped, the keychain file is damaged and the password is correct")
+  @Test("A keychain file whose class key is damaged is damaged, and without a password its key is unavailable")
   func damagedClassKey() throws {
     let sample = try SampleBackup()
     var keybag = sample.contents.keybag
@@ -171,9 +171,11 @@ struct KeychainPayloadTests {
     let error = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: keys) }
     #expect(error?.category == .damaged)
     let noPassword: Secret? = nil
-    let lockedKeys = try keybag.unlock(password: noPassword, deviceKey: deviceKey)
-    let lockedError = #expect(throws: KeyhaulError.self) { try archive.keychainFile(with: lockedKeys) }
-    #expect(lockedError?.category == .wrongPassword)
+    let keysWithoutPassword = try keybag.unlock(password: noPassword, deviceKey: deviceKey)
+    let errorWithoutPassword = #expect(throws: KeyhaulError.self) {
+      try archive.keychainFile(with: keysWithoutPassword)
+    }
+    #expect(errorWithoutPassword?.category == .wrongPassword)
   }
 
   @Test("A manifest key with a wrong size is damaged", arguments: [0, 43, 45])

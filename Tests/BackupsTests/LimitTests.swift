@@ -146,6 +146,7 @@ struct LimitTests {
   @Test("The maximum size of a keychain file in a container depends on the size of the container")
   func keychainInContainer() {
     let limits = BackupLimits()
+    // The limit is 64 MiB and four times the size of the container, but at most 1 GiB.
     #expect(limits.keychainByteCount(inContainerOf: 0) == 64 << 20)
     #expect(limits.keychainByteCount(inContainerOf: 1 << 20) == 68 << 20)
     #expect(limits.keychainByteCount(inContainerOf: 500 << 20) == 1 << 30)

@@ -180,7 +180,7 @@ struct MaliciousContainerTests {
     #expect(try keychain.bytes == sample.contents.keychainFile)
   }
 
-  @Test("The numbers of a zip's two end records must be equal, or missing in the last one")
+  @Test("The numbers in a zip's two end records must be equal, or missing in the last record")
   func endRecordsOfZip64() throws {
     let zip = try zip(try SampleBackup())
     let absent = -1
@@ -294,7 +294,7 @@ struct MaliciousContainerTests {
     }
   }
 
-  @Test("Other files are refused because they are not backups, not as malicious")
+  @Test("Files that are not backups are refused as such, and not as malicious")
   func notBackups() throws {
     var tar = TarFixture()
     tar.add("photo.jpg", [1, 2, 3])

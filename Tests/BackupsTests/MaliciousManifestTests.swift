@@ -106,7 +106,7 @@ struct MaliciousManifestTests {
     #expect(try failure(forged)?.code == .hostile)
   }
 
-  @Test("A database whose tree refers to missing pages is damaged, without a disk error")
+  @Test("A database whose tree refers to missing pages is reported as damaged, not as a disk error")
   func missingPages() throws {
     let database = try ExternalDatabase.bytes(ExternalDatabase.schema)
     let pageSizeBytes = database[16..<18]
@@ -146,7 +146,7 @@ struct MaliciousManifestTests {
   }
 
   @Test(
-    "A database can have any index of columns, in either order",
+    "A database can have any index of columns, in ascending or descending order",
     arguments: [
       "CREATE INDEX i ON Files(domain DESC)", "CREATE INDEX i ON Files(domain, flags ASC,\n relativePath)",
       "CREATE UNIQUE INDEX i ON Files(fileID)", "CREATE INDEX \"i\" ON \"Files\" (\"domain\", [flags] desc, `file`)",

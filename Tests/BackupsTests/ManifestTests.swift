@@ -49,7 +49,7 @@ struct ManifestTests {
     #expect(info.contains("2026-11-20T18:04:10Z"))
   }
 
-  @Test("The manifest of a backup without a password has a keybag but no key of the manifest database")
+  @Test("The manifest of a backup without a password has a keybag but no key for the manifest database")
   func withoutPassword() throws {
     let files = try SampleBackup(hasPassword: false).storedFiles()
     let root = try dictionary(files, "Manifest.plist")
@@ -75,7 +75,8 @@ struct ManifestTests {
   }
 
   @Test(
-    "A backup without a version or a keybag can be opened but not restored", arguments: ["BackupKeyBag", "Version"])
+    "A backup without a usable version or keybag can be opened but not restored",
+    arguments: ["BackupKeyBag", "Version"])
   func missingKeys(key: String) throws {
     let kind: BackupFinding.Kind = key == "Version" ? .versionMissing : .keybagUnusable
     for value in [nil, PropertyValue.array([])] {
@@ -93,7 +94,7 @@ struct ManifestTests {
 
   @Test("A keybag with more class keys than on any device is refused")
   func hostileKeybag() throws {
-    // A record with the tag UUID and no value begins a class key.
+    // The first UUID record is the keybag's own. Each of the others begins a class key.
     let classKey = Array("UUID".utf8) + [0, 0, 0, 0]
     let keybag = (0...Keybag.maximumClassKeyCount + 1).flatMap { _ in classKey }
     #expect(try failure(try files("Manifest.plist") { $0["BackupKeyBag"] = .data(keybag) })?.code == .overLimit)

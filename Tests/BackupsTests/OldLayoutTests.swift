@@ -154,7 +154,7 @@ struct OldLayoutTests {
     #expect(error?.code == .hostile)
   }
 
-  @Test("With an old manifest without records, a stored keychain file is damaged, and a missing one is no keychain")
+  @Test("If an old manifest has no records, a stored keychain file is damaged, and without it there is no keychain")
   func unlistedKeychain() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files

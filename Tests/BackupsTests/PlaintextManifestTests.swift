@@ -89,7 +89,7 @@ struct PlaintextManifestTests {
     #expect(try rekeyed.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     // The keybag of a backup without a password has no second key derivation.
     var keybagWithoutPassword = keybag
-    keybagWithoutPassword.secondRound = nil
+    keybagWithoutPassword.secondStep = nil
     _ = try BackupRewriter(system: unsynced).reencrypt(
       rekeyed, at: path, with: keybagWithoutPassword, keys: try keybag.keys("battery staple"))
     let decrypted = try BackupArchive.open(.path(path))
@@ -97,7 +97,7 @@ struct PlaintextManifestTests {
     #expect(try decrypted.keychainFile().bytes == sample.contents.keychainFile)
   }
 
-  @Test("A backup without file keys is unencrypted despite its claim, and can be read but not restored or changed")
+  @Test("A backup without file keys is unencrypted whatever its manifest says, and cannot be restored")
   func falseClaim() throws {
     let sample = try SampleBackup(hasPassword: false)
     var files = try sample.storedFiles()

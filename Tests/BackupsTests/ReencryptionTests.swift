@@ -40,7 +40,7 @@ struct ReencryptionTests {
     #expect(error?.reason == "it is from iOS 9 or earlier; this works with backups from iOS 10 and later")
   }
 
-  @Test("Adding a password keeps the permissions of a packed backup")
+  @Test("Adding a password keeps the permissions of a container file")
   func permissions() throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
@@ -123,7 +123,7 @@ struct ReencryptionTests {
 
     let archive = try BackupArchive.open(.path(path))
     #expect(!archive.isEncrypted && archive.manifest.manifestKey == nil && archive.keybag == keybag)
-    #expect(archive.keybag.secondRound == nil)
+    #expect(archive.keybag.secondStep == nil)
     let files = try archive.plainFiles(archive.keybag.keys(""))
     #expect(files.keys == originalFiles.keys)
     for (name, file) in files {
@@ -208,7 +208,7 @@ struct ReencryptionTests {
   func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let fixture = try UnencryptedBackupFixture()
     let keybag = try fixture.keybagWithPassword("x")
-    // A directory needs more calls than a container.
+    // A directory needs more calls than a container, so fewer of its calls are tested.
     let step = destination == "backup" ? 7 : 3
     for call in stride(from: 1, through: 100_000, by: Cases.isExhaustive ? step : 5 * step) {
       let directory = try TemporaryDirectory()

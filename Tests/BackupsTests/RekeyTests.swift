@@ -39,10 +39,10 @@ struct RekeyTests {
     #expect(try manifest.serialized() == oldArchive.manifest.serialized())
     #expect(
       newArchive.keybag.uuid == oldArchive.keybag.uuid && newArchive.keybag.iterations == oldArchive.keybag.iterations)
-    #expect(newArchive.keybag.secondRound?.rounds == oldArchive.keybag.secondRound?.rounds)
+    #expect(newArchive.keybag.secondStep?.iterations == oldArchive.keybag.secondStep?.iterations)
     #expect(
       newArchive.keybag.salt != oldArchive.keybag.salt
-        && newArchive.keybag.secondRound?.salt != oldArchive.keybag.secondRound?.salt)
+        && newArchive.keybag.secondStep?.salt != oldArchive.keybag.secondStep?.salt)
     for (oldKey, newKey) in zip(oldArchive.keybag.classKeys, newArchive.keybag.classKeys) {
       #expect(oldKey.keyClass == newKey.keyClass && oldKey.wrap == newKey.wrap && oldKey.uuid == newKey.uuid)
       #expect(oldKey.wrappedKey != newKey.wrappedKey)

@@ -84,7 +84,7 @@ struct RenamedPayloadTests {
     let payloads = try archive.storedFiles()
     #expect(payloads == originalPayloads)
     #expect(payloads.count == 3 && payloads.byteCount == originalPayloads.byteCount)
-    // The name of the directory 51 has no letters, so it has no capitals either.
+    // The name of the directory 51 has no letters, so `capitalFolder` does not change it.
     let renamedFiles = try files(sample).filter { naming.path($0.path) != $0.path }
     let newPaths = renamedFiles.map { naming.path($0.path) }.sorted()
     #expect(payloads.finding == .payloadsRenamed(count: newPaths.count, unread: 0, first: newPaths[0]))
@@ -258,7 +258,7 @@ struct RenamedPayloadTests {
       let stored = try archive.storedFiles()
       #expect(stored.count == 3 && stored.finding == nil && archive.anomalies == [])
       guard destination == "b" else { continue }
-      // The container of the next round also has the leftovers.
+      // The container is opened in the next iteration. It has the leftovers too, because a copy keeps them.
       let copy = try BackupRewriter(system: unsynced).convert(
         archive, at: directory.path("b"), to: BackupDestination(path: directory.path("b.tar")))
       #expect(copy.unrelatedFiles.isEmpty)

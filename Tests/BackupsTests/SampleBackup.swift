@@ -74,7 +74,7 @@ func open(_ bytes: [UInt8], limits: BackupLimits = .standard) throws -> BackupAr
   return try BackupArchive.open(.path(directory.path("archive")), limits: limits)
 }
 
-/// Returns the error of opening bytes, or `nil` if there is none.
+/// Returns the error if bytes cannot be opened as a backup, otherwise `nil`.
 func failure(opening bytes: [UInt8], limits: BackupLimits = .standard) throws -> KeyhaulError? {
   do {
     _ = try open(bytes, limits: limits)

@@ -56,7 +56,7 @@ struct ZipHeaderTests {
       extra: { $0.unicodePath("Manifest.plist", of: "x.jpg") }, code: .hostile,
       reason: "\"Manifest.plist\" in its Unicode path"),
     .init(
-      testDescription: "a Unicode path with another name, in both", name: "x.jpg",
+      testDescription: "a Unicode path with another name, in both headers", name: "x.jpg",
       extra: { $0.unicodePath("Manifest.plist", of: "x.jpg") },
       local: { .init(extra: $0.unicodePath("Manifest.plist", of: "x.jpg")) }, code: .hostile,
       reason: "\"Manifest.plist\" in its Unicode path"),

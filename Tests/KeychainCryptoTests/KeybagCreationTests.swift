@@ -44,7 +44,7 @@ struct BackupKeybagTests {
     #expect(BackupKeybag.standardRounds == 10_000_000)
   }
 
-  @Test("In a keybag without a password, every keychain class requires the device, and there is no second round")
+  @Test("In a keybag without a password, every keychain class requires the device, and there is no second step")
   func unencrypted() throws {
     let keybag = try make(nil).keybag
     #expect(tags(keybag.header) == ["VERS", "TYPE", "UUID", "HMCK", "WRAP", "SALT", "ITER"])

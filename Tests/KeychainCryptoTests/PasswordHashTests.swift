@@ -34,7 +34,7 @@ struct PasswordHashTests {
     let wrappedKey: [UInt8]
     let iterations: UInt32
     let salt: [UInt8]
-    let secondRound: Keybag.SecondRound?
+    let secondStep: Keybag.SecondStep?
 
     init(_ hash: String) throws {
       let fields = hash.split(separator: "*", omittingEmptySubsequences: false).map(String.init)
@@ -43,8 +43,8 @@ struct PasswordHashTests {
       wrappedKey = try [UInt8](hex: fields[2])
       iterations = try #require(UInt32(fields[3]))
       salt = try [UInt8](hex: fields[4])
-      secondRound =
-        dpic.isEmpty ? nil : Keybag.SecondRound(rounds: try #require(UInt32(dpic)), salt: try [UInt8](hex: dpsl))
+      secondStep =
+        dpic.isEmpty ? nil : Keybag.SecondStep(iterations: try #require(UInt32(dpic)), salt: try [UInt8](hex: dpsl))
     }
   }
 
@@ -56,7 +56,7 @@ struct PasswordHashTests {
       wrappedKey: fields.wrappedKey)
     return try Keybag(
       type: .backup, uuid: [UInt8](repeating: 0, count: 16), salt: fields.salt, iterations: fields.iterations,
-      secondRound: fields.secondRound, classKeys: [Self.deviceKeyRecord, passwordKeyRecord])
+      secondStep: fields.secondStep, classKeys: [Self.deviceKeyRecord, passwordKeyRecord])
   }
 
   @Test("The password hash of a keybag equals hashcat's published example", arguments: examples)

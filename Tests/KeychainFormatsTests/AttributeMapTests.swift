@@ -60,7 +60,7 @@ struct AttributeMapTests {
   }
 
   @Test(
-    "A packed map has the same values as an unpacked one, and stays equal after changes", arguments: [14, 90])
+    "A packed map has the same values as a dictionary, also after changes", arguments: [14, 90])
   func packing(codeCount: Int) {
     var map: AttributeMap<PropertyValue> = [:]
     var dictionary: [AttributeCode: PropertyValue] = [:]

@@ -42,17 +42,17 @@ struct AuthenticatorFileTests {
     return Array(try PropertyListSerialization.data(fromPropertyList: value, format: .binary, options: 0))
   }
 
-  @Test("The texts of an app's preferences are read in place")
+  @Test("The strings of an app's preferences are read in place")
   func preferences() throws {
     let bytes = try preferencesBytes()
     try bytes.withUnsafeBytes { (bytes) throws in
       let preferences = try PreferencesFile(bytes)
-      #expect(try preferences.texts("tokenOrder") == ["b", "a"])
-      #expect(try preferences.texts("other") == nil && preferences.texts("a") == nil)
-      let text = try preferences.sensitiveText("a")?.withBytes { String(decoding: $0, as: UTF8.self) }
+      #expect(try preferences.strings("tokenOrder") == ["b", "a"])
+      #expect(try preferences.strings("other") == nil && preferences.strings("a") == nil)
+      let text = try preferences.sensitiveString("a")?.withBytes { String(decoding: $0, as: UTF8.self) }
       #expect(text == "otpauth://totp/x")
-      // An address is ASCII, so other texts are not returned.
-      #expect(try preferences.sensitiveText("b") == nil && preferences.sensitiveText("c") == nil)
+      // An address is ASCII, so strings with other characters are not returned.
+      #expect(try preferences.sensitiveString("b") == nil && preferences.sensitiveString("c") == nil)
     }
   }
 
@@ -65,7 +65,7 @@ struct AuthenticatorFileTests {
       changed[Int(source.next() % UInt64(changed.count))] ^= UInt8(1 << (source.next() % 8))
       changed.withUnsafeBytes { bytes in
         guard let preferences = try? PreferencesFile(bytes) else { return }
-        #expect(((try? preferences.texts("tokenOrder")) ?? [])?.count ?? 0 <= 3)
+        #expect(((try? preferences.strings("tokenOrder")) ?? [])?.count ?? 0 <= 3)
       }
     }
     for count in 0..<bytes.count {

@@ -48,7 +48,7 @@ struct PlistParts {
 
 @Suite("Binary property lists with one fault")
 struct BinaryPlistFaultTests {
-  /// An array with one reference, to the text "a".
+  /// An array with one reference, to the string "a".
   private static let array = PlistParts([0xA1, 1], [0x51, 0x61])
 
   /// Offsets in the bytes of `array`.
@@ -107,9 +107,9 @@ struct BinaryPlistFaultTests {
     object("data whose count is cut off", [0x4F], .malformed),
     object("data with the largest count", [0x4F, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255], .truncated),
     object("data with a negative count", [0x4F, 0x13, 255, 255, 255, 255, 255, 255, 255, 255], .malformed),
-    object("an ASCII text with another byte", [0x51, 0x80], .malformed, at: 9),
-    object("an ASCII text cut short", [0x53, 0x61], .truncated),
-    object("a UTF-16 text cut short", [0x62, 0, 0x61], .truncated),
+    object("an ASCII string with a byte above 7F", [0x51, 0x80], .malformed, at: 9),
+    object("an ASCII string cut short", [0x53, 0x61], .truncated),
+    object("a UTF-16 string cut short", [0x62, 0, 0x61], .truncated),
     object("half a surrogate pair", [0x61, 0xD8, 0x00], .malformed, at: 9),
     object("a reference of 9 bytes", [0x88, 0, 0, 0, 0, 0, 0, 0, 0, 0], .malformed),
     object("an array cut short", [0xA2, 0], .truncated),
@@ -161,7 +161,7 @@ struct BinaryPlistFaultTests {
 
   @Test("Shared containers that expand to a billion values are rejected, but a few shared containers are read")
   func sharedContainers() throws {
-    // Each array refers twice to the next one, and the last one to a text.
+    // Each array refers twice to the next array, and the last array to a string.
     func doubling(_ levels: Int) -> [UInt8] {
       var parts = PlistParts()
       for level in 0..<levels { parts.objects.append([0xA2, UInt8(level + 1), UInt8(level + 1)]) }
@@ -187,9 +187,9 @@ struct BinaryPlistFaultTests {
     #expect { try BinaryPlist.decode(overlapping(40)) } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
-  @Test("A property list with the maximum number of values per byte is read, and one more value is rejected")
+  @Test("A property list with the maximum number of values per byte is read, and rejected if it is one byte shorter")
   func valuesPerByte() throws {
-    // One outer array, ten times the inner one, and ten texts in each: 111 values.
+    // The outer array, ten times the inner array, and ten strings in each: 111 values.
     func plist(paddedBy paddingByteCount: Int) -> [UInt8] {
       let outer = [0xAA] + [UInt8](repeating: 1, count: 10)
       let inner = [0xAA] + [UInt8](repeating: 2, count: 10)

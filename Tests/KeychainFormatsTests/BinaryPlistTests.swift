@@ -66,12 +66,12 @@ struct BinaryPlistTests {
     for value in values { #expect(try BinaryPlist.decode(BinaryPlist.encode(value)) == value) }
   }
 
-  @Test("Equal texts are stored once, but texts with different bytes separately")
+  @Test("Equal strings are stored once, and strings with different bytes separately")
   func sharedTexts() throws {
     let text = String(repeating: "long text ", count: 20)
-    let byteCountOfOneText = try BinaryPlist.encode(.array([.string(text)])).count
-    // The second text is a reference of one byte.
-    #expect(try BinaryPlist.encode(.array([.string(text), .string(text)])).count == byteCountOfOneText + 1)
+    let byteCountOfOneString = try BinaryPlist.encode(.array([.string(text)])).count
+    // The second string is a reference of one byte.
+    #expect(try BinaryPlist.encode(.array([.string(text), .string(text)])).count == byteCountOfOneString + 1)
     let forms = try BinaryPlist.decode(BinaryPlist.encode(.array([.string("e\u{301}"), .string("\u{E9}")])))
     #expect(forms.arrayValue?.compactMap { $0.stringValue?.unicodeScalars.count } == [2, 1])
   }

@@ -76,7 +76,7 @@ struct CanonicalDERReaderTests {
 
   private static let secret = pair("v_Data", element(0x04, [1, 2, 3]))
 
-  /// Encoded values: valid ones, and ones with each kind of fault.
+  /// Encoded values: valid values, and values with each kind of fault.
   private static let values: [[UInt8]] = {
     let integers: [[UInt8]] = [
       [], [0], [1], [0x7F], [0x80], [0xFF], [0, 0x7F], [0, 0x80], [0xFF, 0x7F], [0xFF, 0x80], [0x7F, 0xFF], [0x80, 0],
@@ -123,8 +123,9 @@ struct CanonicalDERReaderTests {
     #expect(packedCount > Self.values.count)
   }
 
-  @Test("An item with the encoding of devices is read by the fast reader", arguments: ItemKind.allCases)
+  @Test("The fast reader reads an item as devices encode it", arguments: ItemKind.allCases)
   func deviceEncoding(_ kind: ItemKind) throws {
+    // The largest known items of devices have 37 attributes.
     let codes = AttributeTable.definitions(of: kind).filter { !$0.flags.contains(.returnedAsData) }.map(\.code)
       .prefix(37)
     var item = KeychainItem(kind: kind)
@@ -147,6 +148,7 @@ struct CanonicalDERReaderTests {
     let (key, value) = (Self.text("acct"), Self.text("x"))
     let null = Self.element(0x05, [])
     func manyPairs(_ count: Int) -> [UInt8] { (0..<count).flatMap { Self.pair("a\($0)", value) } }
+    // The fast reader reads at most 42 attributes.
     let contents: [[UInt8]] = [
       [], Self.element(0x30, []), Self.element(0x30, key), Self.element(0x30, key + value + value),
       Self.element(0x31, key + value), Self.element(0x30, Self.element(0x12, Array("1".utf8)) + value),
@@ -176,7 +178,7 @@ struct CanonicalDERReaderTests {
     return item
   }
 
-  /// Flips a bit, replaces a byte, removes a byte or repeats one.
+  /// Flips a bit, or replaces, removes or repeats a byte.
   private static func changeRandomByte(of bytes: inout [UInt8], _ random: inout SeededRandom) {
     let offset = Int.random(in: bytes.indices, using: &random)
     switch Int.random(in: 0..<4, using: &random) {

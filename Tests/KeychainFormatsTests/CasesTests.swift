@@ -16,7 +16,7 @@ struct CasesTests {
     #expect(gaps.allSatisfy { $0 <= 2 * longestSection })
   }
 
-  @Test("A quick run includes all cases if there are few, and only the first one if it includes only one")
+  @Test("A quick run includes all cases if there are few, and the first case if it includes a single case")
   func edges() {
     #expect(Cases.quickSelection(from: [1, 2, 3], count: 3, seed: 1) == [1, 2, 3])
     #expect(Cases.quickSelection(from: [1, 2, 3], count: 9, seed: 1) == [1, 2, 3])

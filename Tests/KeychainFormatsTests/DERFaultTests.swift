@@ -66,7 +66,7 @@ struct DERFaultTests {
     FaultyInput("too deep", bytes(limit + 1), .overLimit, at: 127 + 2).check(.der, DERPropertyList.decode)
   }
 
-  @Test("100,000 DER values are read, and one more is rejected")
+  @Test("100,000 DER values are read, and one more value is rejected")
   func valueCount() throws {
     func array(_ elements: Int) -> [UInt8] {
       let count = elements * 2

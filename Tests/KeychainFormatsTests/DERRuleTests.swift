@@ -22,7 +22,7 @@ struct DERRuleTests {
     #expect(try date("010101000000Z", tag: 0x17) == 0)
     #expect(try date("700101000000Z", tag: 0x17) == -978_307_200)
     #expect(try date("490101000000Z", tag: 0x17) == 1_514_764_800)
-    // 1950-01-01 is 18,628 days before 2001-01-01. It is the first date of these two digits.
+    // 1950-01-01 is 18,628 days before 2001-01-01. It is the earliest date that two digits can represent.
     #expect(try date("500101000000Z", tag: 0x17) == -1_609_459_200)
     #expect(try date("991231235959Z", tag: 0x17) == -31_622_401)
   }
@@ -35,7 +35,7 @@ struct DERRuleTests {
     #expect(throws: FormatError.self) { try date("19000229000000Z") }
   }
 
-  @Test("A date before 2001 has the complement of its digits as its fraction")
+  @Test("The fraction of a date counts forward from the whole second, also before 2001")
   func negativeFractions() throws {
     #expect(try text(-0.25) == "20001231235959.75Z")
     #expect(try text(-1.5) == "20001231235958.5Z")

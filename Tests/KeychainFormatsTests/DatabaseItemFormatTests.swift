@@ -142,7 +142,7 @@ struct DatabaseItemArchiveTests {
     }?.code
   }
 
-  @Test("An archive is read by the names of its references")
+  @Test("The references of an archive are followed by name, and members that are not needed are ignored")
   func names() throws {
     let topWithOtherMember = PropertyValue.dictionary(["other": .uid(0), "root": .uid(1)])
     #expect(try error { _, _ in } == nil)
@@ -222,7 +222,7 @@ struct ItemAccessControlTests {
     #expect(throws: FormatError.self) { _ = try ItemAccessControl(parsing: encoded + [0]) }
   }
 
-  @Test("An access control is rejected if it has no protection class or a member of another type")
+  @Test("An access control is rejected if it has no protection class or a member of the wrong type")
   func invalidMembers() {
     let invalidMembers: [(name: String, value: PropertyValue?)] = [
       ("prot", nil), ("prot", .integer(6)), ("acl", .boolean(true)), ("bound", .integer(1)),

@@ -26,7 +26,7 @@ struct FileRecordEditingTests {
     }
   }
 
-  /// A text that the writer can encode, and malformed bytes of the same length that replace it in the archive.
+  /// A string that the writer can encode, and malformed bytes of the same length that replace the string in the archive.
   private struct Replacement {
     let text: String
     let encodedText: [UInt8]

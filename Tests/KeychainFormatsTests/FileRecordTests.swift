@@ -22,7 +22,7 @@ struct FileRecordTests {
     }
   }
 
-  private static let full = FileRecord(
+  private static let completeRecord = FileRecord(
     relativePath: "Library/Ünï", target: "../x", digest: [UInt8](repeating: 1, count: 20),
     encryptionKey: ClassWrappedKey(keyClass: .fileNone, wrappedKey: [UInt8](repeating: 2, count: 40)), mode: 0o100644,
     inode: .max, userID: -2, groupID: 0, lastModified: 1, lastStatusChange: 2, birth: -3, size: 1 << 40,
@@ -30,7 +30,7 @@ struct FileRecordTests {
 
   @Test("Foundation reads the archive of a record with the keys of a device, in the same order")
   func foundationReads() throws {
-    let bytes = try Self.full.archived()
+    let bytes = try Self.completeRecord.archived()
     let root = try #require(
       try PropertyListSerialization.propertyList(from: Data(bytes), format: nil) as? [String: Any])
     #expect(root["$version"] as? Int == 100_000)
@@ -47,7 +47,7 @@ struct FileRecordTests {
         "LastModified", "LastStatusChange", "Birth", "Size", "ProtectionClass", "ExtendedAttributes", "Flags",
       ])
     #expect(archive["$top"] == .dictionary(["root": .uid(1)]))
-    #expect(try FileRecord(archive: bytes) == Self.full)
+    #expect(try FileRecord(archive: bytes) == Self.completeRecord)
   }
 
   /// Returns an archive of a record (object 1) and other objects (from 2).
@@ -59,7 +59,7 @@ struct FileRecordTests {
       ]))
   }
 
-  @Test("A field's value may be bare, behind references, or wrapped with a reference inside")
+  @Test("A field's value may be stored directly, behind references, or in a wrapper that contains a reference")
   func tolerances() throws {
     let key = [UInt8](repeating: 0, count: 44)
     let bare = try FileRecord(archive: archive(["RelativePath": .string("a"), "EncryptionKey": .data(key)]))
@@ -88,11 +88,11 @@ struct FileRecordTests {
       ("no path", [:]), ("a null path", ["RelativePath": .uid(0)]), ("a number as path", ["RelativePath": .integer(1)]),
       ("a reference to itself", ["RelativePath": .uid(2)]), ("a reference to no object", ["RelativePath": .uid(9)]),
       ("the largest reference", ["RelativePath": .uid(.max)]),
-      ("a text as mode", ["RelativePath": .string("a"), "Mode": .string("x")]),
+      ("a string as mode", ["RelativePath": .string("a"), "Mode": .string("x")]),
       ("a negative mode", ["RelativePath": .string("a"), "Mode": .integer(-1)]),
       ("a negative size", ["RelativePath": .string("a"), "Size": .integer(-1)]),
       ("a class above 32 bits", ["RelativePath": .string("a"), "ProtectionClass": .integer(1 << 32)]),
-      ("a text as digest", ["RelativePath": .string("a"), "Digest": .string("x")]),
+      ("a string as digest", ["RelativePath": .string("a"), "Digest": .string("x")]),
       ("a real inode", ["RelativePath": .string("a"), "InodeNumber": .real(1)]),
       ("the record as its digest", ["RelativePath": .string("a"), "Digest": .uid(1)]),
     ]
@@ -124,7 +124,7 @@ struct FileRecordTests {
   @Test("A field is read through 16 references, and rejected with 17")
   func referenceChains() throws {
     func record(references: Int) throws -> [UInt8] {
-      // The record itself has the first reference; each further one refers to the next object.
+      // The record itself has the first reference. Each further reference refers to the next object.
       let chain = (1..<references).map { PropertyValue.uid(UInt64($0 + 2)) }
       return try archive(["RelativePath": .uid(2)], chain + [.string("end")])
     }
@@ -133,7 +133,7 @@ struct FileRecordTests {
       .fileRecord, FileRecord.init(archive:))
   }
 
-  /// Reads a record whose object has two members: the first key refers to the path "a", the second one to "b".
+  /// Reads a record whose object has two members: the first key refers to the path "a", the second key to "b".
   private func readRecord(firstKey: [UInt8], secondKey: [UInt8]) throws -> FileRecord {
     func text(_ text: String) -> [UInt8] { [0x50 | UInt8(text.utf8.count)] + Array(text.utf8) }
     let objects: [[UInt8]] = [
@@ -177,6 +177,6 @@ struct FileRecordTests {
 
   @Test("Truncating a record or flipping any of its bits does not crash the reader")
   func damage() throws {
-    readDamagedVariants(of: try Self.full.archived()) { _ = try? FileRecord(archive: $0) }
+    readDamagedVariants(of: try Self.completeRecord.archived()) { _ = try? FileRecord(archive: $0) }
   }
 }

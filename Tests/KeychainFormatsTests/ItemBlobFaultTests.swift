@@ -36,7 +36,7 @@ struct ItemBlobFaultTests {
       FaultyInput(
         "a long wrapped key that leaves no tag", blob(length: 72, keyByteCount: 72, tailByteCount: 15), .truncated,
         at: 84),
-      FaultyInput("one byte over the size", blob(tailByteCount: ItemBlob.maximumByteCount - 51), .overLimit, at: nil),
+      FaultyInput("one byte too many", blob(tailByteCount: ItemBlob.maximumByteCount - 51), .overLimit, at: nil),
     ]
     + [0, 1, 4, 5, 6, 7, 8, 9, 0x7FFF_FFFF, 0x8000_0006, 0x8000_0009].map { version in
       FaultyInput("version \(version)", blob(version: version), .unsupportedVersion, at: 0)

@@ -11,7 +11,7 @@ struct JSONStreamTests {
     "x\u{E0041}y",
   ]
 
-  @Test("Another reader reads every text, including texts from secure memory", arguments: examples)
+  @Test("Foundation reads every text, including texts from secure memory", arguments: examples)
   func texts(text: String) throws {
     let document: JSONValue = [
       "text": .string(text), "secret": .sensitive(SensitiveBytes(copying: Array(text.utf8)), .text),
@@ -21,7 +21,7 @@ struct JSONStreamTests {
     #expect(document.bytes().allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x0A })
   }
 
-  @Test("Bytes are written in the base64 of Foundation", arguments: 0..<20)
+  @Test("Bytes are written as the same base64 that Foundation writes", arguments: 0..<20)
   func base64(count: Int) throws {
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 37 + 200) }
     let text = JSONValue.sensitive(SensitiveBytes(copying: bytes), .base64).compactText()

@@ -10,7 +10,7 @@ struct KeybagParts {
   /// A record of the valid keybag. The raw value is its position.
   enum Field: Int, CaseIterable {
     // The header.
-    case version, type, uuid, hmacKey, wrap, salt, iterations, secondRoundType, secondRoundIterations, secondRoundSalt
+    case version, type, uuid, hmacKey, wrap, salt, iterations, secondStepType, secondStepIterations, secondStepSalt
     // The only class key.
     case classUUID, keyClass, classWrap, keyType, wrappedKey
 
@@ -76,7 +76,7 @@ struct KeybagParts {
 struct KeybagFaultTests {
   private static let bag = KeybagParts.valid
   private static let bytes = bag.bytes
-  private static let headerEnd = bag.offset(after: .secondRoundSalt)
+  private static let headerEnd = bag.offset(after: .secondStepSalt)
 
   /// Returns a keybag without a field. The error has the offset at which the header or the class key ends.
   private static func missing(_ field: KeybagParts.Field) -> FaultyInput {
@@ -116,9 +116,9 @@ struct KeybagFaultTests {
       FaultyInput(
         "a class twice", KeybagParts(records: bag.records + KeybagParts.classKey).bytes, .malformed, at: bytes.count),
     ]
-  /// The iterations and the salt of the second round may be missing only together.
+  /// The iterations and the salt of the second step may be missing only together.
   static let missingFields = [
-    KeybagParts.Field.version, .type, .hmacKey, .wrap, .salt, .iterations, .secondRoundIterations, .secondRoundSalt,
+    KeybagParts.Field.version, .type, .hmacKey, .wrap, .salt, .iterations, .secondStepIterations, .secondStepSalt,
     .keyClass, .classWrap, .wrappedKey,
   ].map(missing)
   /// A second UUID is not a fault: it begins a class key.
@@ -138,13 +138,13 @@ struct KeybagFaultTests {
     try bag.validate()
     #expect(bag.serialized() == Self.bytes)
     #expect(bag.uuidText == "11111111-1111-1111-1111-111111111111")
-    #expect(bag.secondRound == Keybag.SecondRound(rounds: 1000, salt: [UInt8](repeating: 0x33, count: 20)))
+    #expect(bag.secondStep == Keybag.SecondStep(iterations: 1000, salt: [UInt8](repeating: 0x33, count: 20)))
   }
 
   @Test(
-    "Two different values that derive the key are a fault; two equal values are not",
+    "A derivation parameter that occurs twice is a fault only if its two values differ",
     arguments: [
-      (.hmacKey, false), (.salt, true), (.iterations, true), (.secondRoundIterations, true), (.secondRoundSalt, true),
+      (.hmacKey, false), (.salt, true), (.iterations, true), (.secondStepIterations, true), (.secondStepSalt, true),
     ] as [(KeybagParts.Field, Bool)])
   func derivation(field: KeybagParts.Field, isFault: Bool) throws {
     var parts = Self.bag
@@ -176,7 +176,7 @@ struct KeybagFaultTests {
   }
 
   @Test(
-    "Truncating a keybag or flipping any of its bits does not crash the reader, and every valid one survives a round trip"
+    "Truncating a keybag or flipping any of its bits does not crash the reader, and readable variants survive a round trip"
   )
   func damage() {
     readDamagedVariants(of: Self.bytes) { damaged in
@@ -192,8 +192,8 @@ struct KeybagChangeTests {
   /// A keybag with unknown records at the end of the header and of the class key.
   private let parts = KeybagParts(
     records: KeybagParts.header + [("GRCE", [1, 2, 3])] + KeybagParts.classKey + [("XXXX", []), ("XXXX", [9])])
-  private let secondRoundRecords =
-    KeybagParts.Field.secondRoundType.rawValue...KeybagParts.Field.secondRoundSalt.rawValue
+  private let secondStepRecords =
+    KeybagParts.Field.secondStepType.rawValue...KeybagParts.Field.secondStepSalt.rawValue
 
   @Test("A wrapped key is replaced in place, and the unknown records around it are preserved")
   func replacingKey() throws {
@@ -208,25 +208,25 @@ struct KeybagChangeTests {
     #expect(bag.classKey(.whenUnlocked)?.wrappedKey == key)
   }
 
-  @Test("Removing the second round removes only its three records")
-  func removingSecondRound() throws {
+  @Test("Removing the second step removes only its three records")
+  func removingSecondStep() throws {
     var bag = try Keybag(parsing: parts.bytes)
     let salt = [UInt8](repeating: 0x77, count: 20)
-    bag.secondRound = nil
+    bag.secondStep = nil
     bag.salt = salt
     var expected = parts
     expected[.salt].value = salt
-    expected.records.removeSubrange(secondRoundRecords)
+    expected.records.removeSubrange(secondStepRecords)
     #expect(bag.serialized() == expected.bytes)
     try bag.validate()
   }
 
-  @Test("Adding a second round appends its records to the header")
-  func addingSecondRound() throws {
-    var withoutSecondRound = KeybagParts.valid
-    withoutSecondRound.records.removeSubrange(secondRoundRecords)
-    var bag = try Keybag(parsing: withoutSecondRound.bytes)
-    bag.secondRound = Keybag.SecondRound(rounds: 1000, salt: [UInt8](repeating: 0x33, count: 20))
+  @Test("Adding a second step appends its records to the header")
+  func addingSecondStep() throws {
+    var withoutSecondStep = KeybagParts.valid
+    withoutSecondStep.records.removeSubrange(secondStepRecords)
+    var bag = try Keybag(parsing: withoutSecondStep.bytes)
+    bag.secondStep = Keybag.SecondStep(iterations: 1000, salt: [UInt8](repeating: 0x33, count: 20))
     #expect(bag.serialized() == KeybagParts.valid.bytes)
   }
 
@@ -281,7 +281,7 @@ struct KeybagChangeTests {
     let bag = try Keybag(parsing: KeybagParts.valid.bytes)
     var text = ""
     dump(bag.classKeys, to: &text)
-    // The bytes of the key are 0x55.
+    // The bytes of the key are 0x55, which is 85.
     #expect(!text.contains("85"))
     #expect("\(bag.classKeys[0].records[4])" == "WPKY of 40 bytes")
   }

@@ -40,7 +40,7 @@ struct KeybagTests {
       #expect(bag.serialized() == bytes)
       #expect(bag.type == .backup)
       #expect(bag.version == UInt32(try vector["expect"]["VERS"].integer))
-      #expect(bag.secondRound == nil)
+      #expect(bag.secondStep == nil)
       for (number, wrap) in try vector["expect"]["WRAP"].members {
         let keyClass = KeyClass(rawValue: try #require(UInt32(number)))
         #expect(bag.classKey(keyClass)?.wrap?.rawValue == UInt32(try wrap.integer))
@@ -49,15 +49,15 @@ struct KeybagTests {
     }
   }
 
-  @Test("synthetic_backup: a keybag with two rounds is read, and creating it from its fields gives the same bytes")
+  @Test("synthetic_backup: a keybag with two steps is read, and creating it from its fields gives the same bytes")
   func syntheticBag() throws {
     let bytes = try TestVectors.section("synthetic_backup")["keybag_hex"].bytes
     let bag = try Keybag(parsing: bytes)
-    #expect(bag.secondRound?.rounds == 1000)
+    #expect(bag.secondStep?.iterations == 1000)
     let rebuilt = try Keybag(
       version: #require(bag.version), type: #require(bag.type), uuid: #require(bag.uuid),
       hmacKey: #require(bag.hmacKey), wrap: #require(bag.wrap), salt: #require(bag.salt),
-      iterations: #require(bag.iterations), secondRound: bag.secondRound,
+      iterations: #require(bag.iterations), secondStep: bag.secondStep,
       classKeys: bag.classKeys.map { classKey in
         Keybag.ClassKey(
           uuid: try #require(classKey.uuid), keyClass: try #require(classKey.keyClass),

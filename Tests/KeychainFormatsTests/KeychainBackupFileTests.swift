@@ -65,7 +65,7 @@ struct KeychainBackupFileTests {
     #expect(file.ignoredKeys.isEmpty)
   }
 
-  @Test("Unknown classes and values of another type are skipped and listed")
+  @Test("Unknown classes and values of the wrong type are skipped and listed")
   func ignored() throws {
     let file = try parse(.dictionary(["wlan": .array([.integer(1)]), "cert": .string("x"), "genp": .array([item(1)])]))
     #expect(file.entries.count == 1)
@@ -94,7 +94,7 @@ struct KeychainBackupFileTests {
       FaultyInput(
         "an idnt key", PlistParts([0xD1, 1, 2], [0x54] + Array("idnt".utf8), [0xA0]).bytes, .malformed, at: 11),
       FaultyInput(
-        "a text among the items", PlistParts([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xA1, 1]).bytes, .malformed,
+        "a string among the items", PlistParts([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xA1, 1]).bytes, .malformed,
         at: 11),
     ]
     for input in inputs {
@@ -151,7 +151,7 @@ struct PersistentReferenceTests {
     for bytes in [row, uuid, token] { #expect(try PersistentReference(parsing: bytes).serialized() == bytes) }
   }
 
-  @Test("Persistent references with another length, class or token are rejected")
+  @Test("Persistent references with a wrong length, class or token are rejected")
   func faults() throws {
     let inputs = [
       FaultyInput("nothing", [], .truncated, at: 0),

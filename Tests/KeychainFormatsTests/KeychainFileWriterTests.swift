@@ -34,7 +34,7 @@ struct KeychainFileWriterTests {
 
   /// The form of counts changes at about 14 items, and the size of references at about 85 and 22,000.
   @Test(
-    "A file that is written in chunks has the same bytes as one that is encoded at once",
+    "A file that is written in chunks has the same bytes as a file that is encoded at once",
     arguments: [0, 1, 14, 15, 16, 84, 85, 86, 87, 3000, 22_100], ["3e13c52c-7f6c-7dfe-4789-6ec6af9328d0", "genp", nil])
   func same(count: Int, uuid: String?) throws {
     let entries = makeEntries(count)

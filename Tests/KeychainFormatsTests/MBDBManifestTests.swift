@@ -5,9 +5,9 @@ import Testing
 
 @Suite("Manifests of iOS 4 to 9")
 struct MBDBManifestTests {
-  // A record: domain, path, target, digest, wrapped key, mode, inode, user, group, three times (last modification, last
-  // status change, birth), size, protection class and the number of attributes; then the name and value of each
-  // attribute. A text or data begins with its length in two bytes; ffff means that it is missing.
+  // A record has a domain, path, target, digest, wrapped key, mode, inode, user, group, three times (last modification,
+  // last status change, birth), a size, a protection class and the number of attributes. The name and value of each
+  // attribute follow. Text and data begin with their length in two bytes; ffff means that the field is missing.
 
   /// The root directory of a domain: an empty path, no target, no digest, no key.
   private static let root =
@@ -106,7 +106,7 @@ struct MBDBManifestTests {
     try check("a key of one byte", .malformed, at: 18, "0004 486f6d65 0000 ffff ffff 0001 00")
     let negative = Self.root.replacing("ffffffff 0000000000000000", with: "ffffffff 8000000000000000")
     try check("a negative size", .malformed, at: 50, negative)
-    try check("an attribute that is missing", .truncated, at: 60, String(Self.root.dropLast(2)) + "01")
+    try check("a missing attribute", .truncated, at: 60, String(Self.root.dropLast(2)) + "01")
   }
 
   @Test("Truncating a manifest or flipping any of its bits gives an error or records, and never a crash")

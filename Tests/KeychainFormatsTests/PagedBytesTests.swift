@@ -13,7 +13,7 @@ struct PagedBytesTests {
     }
   }
 
-  @Test("Paged bytes are the same in any order of access, and each page is read once if few are used")
+  @Test("Paged bytes are correct in any order of access, and each page is read once if all pages fit into the cache")
   func same() throws {
     var numbers = SeededRandom(seed: 3)
     for count in [1, 16_383, 16_384, 16_385, 5 << 20] {

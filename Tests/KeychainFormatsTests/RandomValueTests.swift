@@ -57,7 +57,7 @@ struct RandomValueTests {
     #expect(try DERPropertyList.encode(DERPropertyList.decode(bytes)) == bytes)
   }
 
-  @Test("An item that reports an encoding within a size has one of at most that size", arguments: UInt64(0)..<100)
+  @Test("If an item reports that its encoding fits into a size, the encoding does fit", arguments: UInt64(0)..<100)
   func certainEncodings(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     var item = KeychainItem(kind: .genericPassword)
@@ -84,7 +84,7 @@ struct RandomValueTests {
     }
   }
 
-  @Test("An item that reports an exact round trip survives one", arguments: UInt64(0)..<100)
+  @Test("An item that reports an exact round trip is equal after a round trip", arguments: UInt64(0)..<100)
   func exactRoundTrip(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     var originalItem = KeychainItem(kind: .genericPassword)
@@ -98,7 +98,7 @@ struct RandomValueTests {
     let reencoded = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
     #expect(item.roundTripsExactly == item.isPacked)
     #expect(!item.isPacked || reencoded.hasSamePackedContent(as: item))
-    // Another order gives the same result.
+    // A different order of attributes gives the same result.
     let pairs = item.attributes.map { ($0.key, $0.value) }.shuffled(using: &random)
     var shuffled = KeychainItem(kind: .genericPassword, secrets: item.secrets)
     for (code, value) in pairs { shuffled[code] = value }
@@ -108,7 +108,7 @@ struct RandomValueTests {
     #expect(!item.isPacked || sorted.hasSamePackedContent(as: item))
   }
 
-  @Test("An item that may not survive a round trip does not report an exact one", arguments: Obstacle.allCases)
+  @Test("An item that may change in a round trip does not report an exact round trip", arguments: Obstacle.allCases)
   func inexactRoundTrip(_ obstacle: Obstacle) throws {
     var plain = KeychainItem(kind: .genericPassword)
     plain[.account] = .string("alice@example.org")
@@ -119,8 +119,8 @@ struct RandomValueTests {
     let seconds = try DERDate.parse(text).secondsSinceReferenceDate
     switch obstacle {
     case .notPacked: break
-    case .noText: item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: seconds))
-    case .otherText:
+    case .dateWithoutText: item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: seconds))
+    case .dateWithOtherText:
       item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: seconds + 1, encodedText: text))
     case .firstYear: item[.creationDate] = .date(try DERDate.parse("00000101000000+0100"))
     case .lastYear: item[.creationDate] = .date(try DERDate.parse("99991231235959-0100"))
@@ -136,11 +136,11 @@ struct RandomValueTests {
   }
 
   enum Obstacle: CaseIterable {
-    case notPacked, noText, otherText, firstYear, lastYear, container, secretAmongAttributes, attributeAmongSecrets
-    case large
+    case notPacked, dateWithoutText, dateWithOtherText, firstYear, lastYear, container
+    case secretAmongAttributes, attributeAmongSecrets, large
   }
 
-  @Test("An item like those of devices reports that it has an encoding")
+  @Test("An item like those of devices reports that its encoding fits into 1,000 bytes")
   func plainItem() {
     var item = KeychainItem(kind: .internetPassword)
     item[.account] = .string("alice@example.org")
@@ -157,7 +157,7 @@ struct RandomValueTests {
     var random = SeededRandom(seed: seed)
     for _ in 0..<50 {
       let noise = random.bytes(.random(in: 0...200, using: &random))
-      // Its last three bytes are the offsets of three objects.
+      // The last three random bytes are the offsets of three objects.
       let plist = PlistParts(noise).with { parts in
         parts.count = 3
         parts.offsets = []

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("CryptoKit keys of the Secure Enclave in passwords")
 struct SecureEnclaveKeyBlobTests {
-  /// A value like the published one, with members of the same names, types and lengths, but artificial bytes: an OCTET
-  /// STRING with the dictionary `{ed: {acl: {dacl: true}}, rk: {bc: 10, bid: …, …, wk: …}}`.
+  /// A value like the published value, with members of the same names, types and lengths, but artificial bytes: an
+  /// OCTET STRING with the dictionary `{ed: {acl: {dacl: true}}, rk: {bc: 10, bid: …, …, wk: …}}`.
   private static let valid: [UInt8] = {
     func data(_ count: Int, startingWith firstByte: UInt8) -> [UInt8] {
       element(0x04, [firstByte] + [UInt8](repeating: 0x5A, count: count - 1))
@@ -48,7 +48,7 @@ struct SecureEnclaveKeyBlobTests {
       !item(Self.valid, .key).containsSecureEnclaveKey && !item(Self.valid, .certificate).containsSecureEnclaveKey)
   }
 
-  @Test("A password, an empty or missing value, and another OCTET STRING are not recognized as a key")
+  @Test("A password, an empty or missing value, and DER without the members of a key are not recognized as a key")
   func others() {
     #expect(!item(Array("hunter2".utf8)).containsSecureEnclaveKey)
     #expect(!item([]).containsSecureEnclaveKey && !item(nil).containsSecureEnclaveKey)
@@ -65,7 +65,7 @@ struct SecureEnclaveKeyBlobTests {
     #expect(!item(bytes).containsSecureEnclaveKey)
   }
 
-  @Test("A truncated key, or one with an extra byte, is not recognized")
+  @Test("A truncated key, or a key with an extra byte, is not recognized")
   func cut() {
     let valid = Self.valid
     for count in 0..<valid.count { #expect(!item(Array(valid.prefix(count))).containsSecureEnclaveKey) }

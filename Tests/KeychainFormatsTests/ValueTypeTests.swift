@@ -98,7 +98,7 @@ struct SensitiveBytesTests {
     }
   }
 
-  @Test("The description and dump of sensitive bytes contain only their number")
+  @Test("The description and dump of sensitive bytes contain only the number of bytes")
   func printing() {
     let bytes = SensitiveBytes(copying: Array("hunter2".utf8))
     var text = "\(bytes) \(String(reflecting: bytes))"

@@ -20,18 +20,18 @@ struct WorkLimitTests {
 
   @Test("A property list with the maximum number of values is read, and one more value is rejected")
   func values() throws {
-    // An array of three references to one text: four values.
+    // An array of three references to one string: four values.
     let bytes = PlistParts([0xA3, 1, 1, 1], [0x51, 0x61]).bytes
     #expect(try BinaryPlist.decode(bytes, limits: limits(values: 4)).arrayValue?.count == 3)
     #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 3)) } == .overLimit)
   }
 
-  @Test("A long text may be reused for up to 16 bytes per byte of the file, and one more use is rejected")
+  @Test("A long string may be reused for up to 16 bytes per byte of the file, and one more use is rejected")
   func sharedBytes() throws {
-    // The text has 1 MiB. An array with 17 references to it reuses it 16 times.
-    let text: [UInt8] = [0x5F, 0x12, 0x00, 0x10, 0x00, 0x00] + Array(repeating: 0x61, count: 1 << 20)
+    // The string has 1 MiB. An array with 17 references to the string reuses it 16 times.
+    let string: [UInt8] = [0x5F, 0x12, 0x00, 0x10, 0x00, 0x00] + Array(repeating: 0x61, count: 1 << 20)
     func file(_ count: UInt8) -> [UInt8] {
-      PlistParts([0xAF, 0x10, count] + Array(repeating: 1, count: Int(count)), text).bytes
+      PlistParts([0xAF, 0x10, count] + Array(repeating: 1, count: Int(count)), string).bytes
     }
     #expect(try BinaryPlist.decode(file(17)).arrayValue?.count == 17)
     #expect(code { _ = try BinaryPlist.decode(file(18)) } == .overLimit)
@@ -136,7 +136,7 @@ struct WorkLimitTests {
         #expect(path == "a")
       }
     }
-    // A single complete reading would take longer than all of these.
+    // A single complete reading would take longer than these 2,000.
     #expect(duration < .seconds(10))
   }
 

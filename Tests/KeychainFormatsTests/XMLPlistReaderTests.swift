@@ -89,7 +89,7 @@ struct XMLPlistReaderTests {
     }
   }
 
-  @Test("As many levels are read as are written, and one more is rejected")
+  @Test("A document with the maximum number of levels is read, and one more level is rejected")
   func depth() throws {
     func nested(_ count: Int) -> String {
       String(repeating: "<array>", count: count) + String(repeating: "</array>", count: count)

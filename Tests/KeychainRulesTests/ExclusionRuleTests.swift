@@ -15,7 +15,7 @@ struct ExportExclusionTests {
           item: item, isAccessControlled: isAccessControlled, isAppClip: isAppClip, deviceSyncs: deviceSyncs))
   }
 
-  private let plain = KeychainItem.genericPassword("a")
+  private let ordinaryItem = KeychainItem.genericPassword("a")
 
   @Test("Ordinary items are exported in every protection class except one")
   func ordinary() {
@@ -27,40 +27,40 @@ struct ExportExclusionTests {
 
   @Test("An item on a token is excluded, unless its token identifier is empty")
   func token() {
-    #expect(reason(plain.with([.tokenID: .string("com.apple.setoken")])) == .hardwareKey)
-    #expect(reason(plain.with([.tokenID: .data([])])) == .hardwareKey)
-    #expect(reason(plain.with([.tokenID: .string("")])) == nil)
+    #expect(reason(ordinaryItem.with([.tokenID: .string("com.apple.setoken")])) == .hardwareKey)
+    #expect(reason(ordinaryItem.with([.tokenID: .data([])])) == .hardwareKey)
+    #expect(reason(ordinaryItem.with([.tokenID: .string("")])) == nil)
   }
 
   @Test("An item whose row has the App Clip flag is excluded")
   func appClip() {
-    #expect(reason(plain, isAppClip: true) == .appClip)
-    #expect(reason(plain.with([.appClip: .integer(1)])) == nil)
+    #expect(reason(ordinaryItem, isAppClip: true) == .appClip)
+    #expect(reason(ordinaryItem.with([.appClip: .integer(1)])) == nil)
   }
 
   @Test("A shared copy is excluded, but not an item whose sharing group is empty or not text")
   func shared() {
-    #expect(reason(plain.with([.sharingGroup: .string("g")])) == .sharedGroup)
-    #expect(reason(plain.with([.sharingGroup: .string("")])) == nil)
-    #expect(reason(plain.with([.sharingGroup: .data([1])])) == nil)
+    #expect(reason(ordinaryItem.with([.sharingGroup: .string("g")])) == .sharedGroup)
+    #expect(reason(ordinaryItem.with([.sharingGroup: .string("")])) == nil)
+    #expect(reason(ordinaryItem.with([.sharingGroup: .data([1])])) == nil)
   }
 
   @Test("A system-bound item is excluded, and so is one with the system-bound flag")
   func system() {
     #expect(reason(.genericPassword("a", group: "com.apple.security.sos")) == .systemBound)
     #expect(reason(.genericPassword("a", group: "com.apple.security.sos2")) == nil)
-    #expect(reason(plain.with([.systemBound: .integer(1)])) == .systemBound)
+    #expect(reason(ordinaryItem.with([.systemBound: .integer(1)])) == .systemBound)
   }
 
   @Test("An item with an access control is excluded")
-  func accessControl() { #expect(reason(plain, isAccessControlled: true) == .needsAuthentication) }
+  func accessControl() { #expect(reason(ordinaryItem, isAccessControlled: true) == .needsAuthentication) }
 
   @Test("A tombstone is excluded, unless the device syncs")
   func tombstone() {
-    let tombstone = plain.with([.tombstone: .integer(1)])
+    let tombstone = ordinaryItem.with([.tombstone: .integer(1)])
     #expect(reason(tombstone) == .deleted)
     #expect(reason(tombstone, deviceSyncs: true) == nil)
-    #expect(reason(plain.with([.tombstone: .integer(0)])) == nil)
+    #expect(reason(ordinaryItem.with([.tombstone: .integer(0)])) == nil)
   }
 
   @Test("The first of several matching rules gives the reason")
@@ -70,7 +70,7 @@ struct ExportExclusionTests {
     ]
     #expect(ExportExclusions.all.map(\.reason) == order)
     for start in order.indices {
-      var item = plain
+      var item = ordinaryItem
       let matchingReasons = Set(order[start...])
       if matchingReasons.contains(.passcodeOnly) { item.protection = .whenPasscodeSetThisDeviceOnly }
       if matchingReasons.contains(.hardwareKey) { item[.tokenID] = .string("t") }
@@ -145,10 +145,10 @@ struct SystemBoundTests {
 
   @Test("An item whose access group is missing or not text is not system-bound")
   func groupless() {
-    let bound = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
-    #expect(!SystemBoundItems.contains(bound.without(.accessGroup)))
-    #expect(!SystemBoundItems.contains(bound.with([.accessGroup: .data(Array("com.apple.security.sos".utf8))])))
-    #expect(!SystemBoundItems.contains(bound.without(.accessGroup).with([.sharingGroup: .string("g")])))
+    let boundItem = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
+    #expect(!SystemBoundItems.contains(boundItem.without(.accessGroup)))
+    #expect(!SystemBoundItems.contains(boundItem.with([.accessGroup: .data(Array("com.apple.security.sos".utf8))])))
+    #expect(!SystemBoundItems.contains(boundItem.without(.accessGroup).with([.sharingGroup: .string("g")])))
   }
 
   @Test("A shared copy is system-bound")
@@ -186,7 +186,7 @@ struct SystemBoundTests {
     }
   }
 
-  @Test("Items that are only similar to the additional ones are not system-bound on a Shared iPad")
+  @Test("Items that resemble the additional system-bound items are not system-bound on a Shared iPad")
   func similarOnSharedIPad() {
     for item in [
       generic("apple", "com.apple.facetime"), generic("apple", "com.apple.gs"), generic("ichat", "IDS"),
@@ -205,18 +205,18 @@ struct RestoreExclusionTests {
       for: item, in: RestoreContext(targetSyncs: targetSyncs, isSharedIPad: isSharedIPad))
   }
 
-  private let plain = KeychainItem.genericPassword("a")
+  private let ordinaryItem = KeychainItem.genericPassword("a")
 
   @Test("Each exclusion rule applies on its own")
   func eachRule() {
-    #expect(reason(plain) == nil)
+    #expect(reason(ordinaryItem) == nil)
     #expect(reason(.genericPassword("a", as: .whenPasscodeSetThisDeviceOnly)) == .passcodeOnly)
-    #expect(reason(plain.with([.tokenID: .string("t")])) == .hardwareKey)
-    #expect(reason(plain.with([.sharingGroup: .string("g")])) == .sharedGroup)
+    #expect(reason(ordinaryItem.with([.tokenID: .string("t")])) == .hardwareKey)
+    #expect(reason(ordinaryItem.with([.sharingGroup: .string("g")])) == .sharedGroup)
     #expect(reason(.genericPassword("a", group: "lockdown-identities")) == .systemBound)
-    #expect(reason(plain.with([.accessControl: .dictionary([:])])) == .needsAuthentication)
-    #expect(reason(plain.with([.accessControl: .data([])])) == .needsAuthentication)
-    let tombstone = plain.with([.tombstone: .integer(1)])
+    #expect(reason(ordinaryItem.with([.accessControl: .dictionary([:])])) == .needsAuthentication)
+    #expect(reason(ordinaryItem.with([.accessControl: .data([])])) == .needsAuthentication)
+    let tombstone = ordinaryItem.with([.tombstone: .integer(1)])
     #expect(reason(tombstone) == .deleted)
     #expect(reason(tombstone, targetSyncs: true) == nil)
     #expect(reason(.genericPassword("a", group: "com.apple.rapport")) == nil)
@@ -227,12 +227,13 @@ struct RestoreExclusionTests {
   func strictest() {
     let services = ["ids", "com.apple.account.AppleAccount.token", "com.apple.account.CloudKit.token", "other"]
     let items =
-      [plain, plain.with([.tombstone: .integer(1)]), plain.with([.tombstone: .integer(0)])]
-      + [plain.with([.systemBound: .integer(0)]), plain.with([.systemBound: .integer(1)])]
+      [ordinaryItem, ordinaryItem.with([.tombstone: .integer(1)]), ordinaryItem.with([.tombstone: .integer(0)])]
+      + [ordinaryItem.with([.systemBound: .integer(0)]), ordinaryItem.with([.systemBound: .integer(1)])]
       + ["apple", "ichat", "com.apple.rapport", "lockdown-identities", "app"].flatMap { group in
         services.map { KeychainItem.genericPassword("a", service: $0, group: group) }
       }
     let restored = items.filter { RestoreExclusions.exclusionReason(for: $0, in: .strictest) == nil }
+    // The number of items that the loop below checks.
     #expect(restored.count == 11)
     for item in restored {
       for (targetSyncs, isSharedIPad) in [(false, false), (false, true), (true, false), (true, true)] {

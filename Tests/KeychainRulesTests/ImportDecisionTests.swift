@@ -31,7 +31,7 @@ struct ImportDecisionTests {
       name: "corrupt", incoming: (5, smallDigest), existing: .corrupt, outcome: .replaces(.existingCorrupt),
       dateAfter: 5),
     Case(
-      name: "tombstone, even a later one", incoming: (5, smallDigest),
+      name: "tombstone", incoming: (5, smallDigest),
       existing: .tombstone(uuid: "U", persistentReference: [1]), outcome: .replaces(.existingTombstone), dateAfter: 5),
     Case(
       name: "older", incoming: (5, largeDigest), existing: storedItem(4, smallDigest),

@@ -24,7 +24,7 @@ struct ItemChangesTests {
         .isNoOp(for: item))
   }
 
-  @Test("Another value, an additional or missing attribute, and another secret have an effect")
+  @Test("A different value, an additional or removed attribute, and a different secret have an effect")
   func different() {
     #expect(!ItemChanges(attributes: [.label: .string("chat")]).isNoOp(for: item))
     #expect(!ItemChanges(attributes: [.comment: .string("x")]).isNoOp(for: item))

@@ -48,7 +48,7 @@ struct ItemColumnsTests {
     #expect(error?.reason.contains("no randomness") == true)
   }
 
-  @Test("A digest that cannot be computed is not an error of the item")
+  @Test("A failure of SHA-1 is not an error of the item, but an item without an encoding is")
   func noDigest() {
     #expect(
       KeychainRuleError(digesting: ItemCryptoError(.failed(DataProtectionError(.cryptoFailed, "no SHA-1")))).code

@@ -78,7 +78,7 @@ struct AccessControlTests {
   }
 
   @Test(
-    "A read that forbids the prompt is -25308, one that skips guarded items finds nothing, and neither shows a prompt")
+    "A read that forbids the prompt is -25308, and a read that skips guarded items finds nothing, without a prompt")
   func interaction() throws {
     phone.authenticationOutcome = .allow
     #expect(try add([.biometryAny]) == errSecSuccess)
@@ -89,7 +89,7 @@ struct AccessControlTests {
     #expect(phone.device.user.requests.count == 1)
   }
 
-  @Test("An access control with an accessibility attribute or on a synchronizable item is errSecParam (-50)")
+  @Test("An item with an access control cannot be synchronizable or have an accessibility attribute (errSecParam)")
   func conflicts() throws {
     #expect(try add([.userPresence], [kSecAttrAccessible: kSecAttrAccessibleWhenUnlocked]) == errSecParam)
     #expect(try add([.userPresence], [kSecAttrSynchronizable: true]) == errSecParam)
@@ -175,15 +175,15 @@ struct LAContextTests {
   func interaction() async throws {
     try addGuarded()
     phone.authenticationOutcome = .allow
-    let silent = LAContext()
-    silent.interactionNotAllowed = true
-    #expect(read(silent) == errSecInteractionNotAllowed)
+    let silentContext = LAContext()
+    silentContext.interactionNotAllowed = true
+    #expect(read(silentContext) == errSecInteractionNotAllowed)
     #expect(
-      await code { try await silent.evaluatePolicy(.deviceOwnerAuthentication, localizedReason: "") }
+      await code { try await silentContext.evaluatePolicy(.deviceOwnerAuthentication, localizedReason: "") }
         == .notInteractive)
-    let interactive = LAContext()
-    interactive.localizedReason = "Pay the baker"
-    #expect(read(interactive) == errSecSuccess)
+    let interactiveContext = LAContext()
+    interactiveContext.localizedReason = "Pay the baker"
+    #expect(read(interactiveContext) == errSecSuccess)
     #expect(phone.device.user.requests.last?.prompt == "Pay the baker")
   }
 

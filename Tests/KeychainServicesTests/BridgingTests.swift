@@ -37,13 +37,14 @@ struct BridgingTests {
     #expect(attributes[kSecAttrComment as String] as? String == "text")
     #expect(attributes[kSecAttrLabel as String] as? String == "label")
     #expect(attributes[kSecAttrDescription as String] as? Data == Data("described".utf8))
+    // The test clock's time, which advances only during waits.
     let now = Date(timeIntervalSinceReferenceDate: 785_412_345.25)
     #expect(attributes[kSecAttrCreationDate as String] as? Date == now)
     #expect(attributes[kSecAttrSynchronizable as String] as? Int == 0)
     #expect(attributes[kSecAttrAccessible as String] as? String == kSecAttrAccessibleWhenUnlocked as String)
   }
 
-  @Test("A search returns nothing, data, a dictionary, a reference, or an array of them")
+  @Test("The return keys determine what a search returns for each item, and the match limit whether it is an array")
   func shapes() throws {
     for name in ["a", "b"] {
       #expect(add([kSecAttrAccount as String: name, kSecValueData as String: Data(name.utf8)]) == errSecSuccess)
@@ -67,6 +68,7 @@ struct BridgingTests {
     #expect(items.allSatisfy { $0[kSecValueData as String] == nil })
 
     let reference = try #require(find([kSecReturnPersistentRef], all: false) as? Data)
+    // The class in four bytes, and a UUID.
     #expect(reference.count == 20)
     #expect(try #require(find([kSecReturnPersistentRef], all: true) as? [Data]).contains(reference))
     let dictionary = try #require(find([kSecReturnPersistentRef, kSecReturnData], all: false) as? NSDictionary)

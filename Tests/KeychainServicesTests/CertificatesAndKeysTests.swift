@@ -80,6 +80,7 @@ struct CertificatesAndKeysTests {
       (keyData, [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPrivate]),
       (keyData, [kSecAttrKeyClass: kSecAttrKeyClassPrivate]),
       (keyData, [kSecAttrKeyType: kSecAttrKeyTypeEC]),
+      // There is no key type 74.
       (keyData, [kSecAttrKeyType: "74", kSecAttrKeyClass: kSecAttrKeyClassPrivate]),
     ]
     for (data, attributes) in cases {
@@ -142,9 +143,10 @@ struct CertificatesAndKeysTests {
   func randomKeys(_ type: String, _ size: Int, _ byteCount: Int?) throws {
     let parameters: [CFString: Any] = [kSecAttrKeyType: type as CFString, kSecAttrKeySizeInBits: size]
     let key = try #require(SecKeyCreateRandomKey(parameters as CFDictionary, nil))
-    let other = try #require(SecKeyCreateRandomKey(parameters as CFDictionary, nil))
-    #expect(key != other)
+    let otherKey = try #require(SecKeyCreateRandomKey(parameters as CFDictionary, nil))
+    #expect(key != otherKey)
     let bytes = try #require(SecKeyCopyExternalRepresentation(key, nil)) as Data
+    // An EC key is 04‖X‖Y‖K. The length of an RSA key varies.
     if let byteCount { #expect(bytes.count == byteCount) }
     #expect(SecKeyGetBlockSize(key) == (size + 7) / 8)
     let attributes: [CFString: Any] = [kSecAttrKeyType: type as CFString, kSecAttrKeyClass: kSecAttrKeyClassPrivate]
@@ -173,7 +175,7 @@ struct CertificatesAndKeysTests {
     #expect(SecItemCopyMatching(publicKeys as CFDictionary, nil) == errSecItemNotFound)
   }
 
-  @Test("The error of a key that cannot be created has the status of the reason")
+  @Test("Creating an impossible key fails with the status of the reason")
   func impossibleKeys() throws {
     let ec = kSecAttrKeyTypeECSECPrimeRandom
     let cases: [(parameters: [CFString: Any], status: OSStatus)] = [
@@ -199,8 +201,8 @@ struct CertificatesAndKeysTests {
     }
   }
 
-  /// The key types as text and as the number that the keychain returns, or `nil` if it returns the text: a text that is
-  /// not a number of 32 bits stays text.
+  /// The key types as strings, each with the number that the keychain returns for it. The number is `nil` if the
+  /// keychain returns the string itself, because it is not the decimal form of a 32-bit integer.
   ///
   /// Source: Apple `SecDbItem.c` (`copyNumber`).
   static let symmetricKeyTypes: [(String, Int?)] = [

@@ -46,8 +46,8 @@ struct ProcessClientTests {
       #expect(add() == errSecSuccess)
       async let child = find()
       #expect(await child == errSecSuccess)
-      let detached = await Task.detached { find() }.value
-      #expect(detached == errSecItemNotFound)
+      let detachedStatus = await Task.detached { find() }.value
+      #expect(detachedStatus == errSecItemNotFound)
     }
     #expect(find() == errSecItemNotFound)
   }
@@ -59,10 +59,10 @@ struct ProcessClientTests {
     let phone = try Phone()
     try await phone.run(inWholeProcess: true) {
       #expect(await Task.detached { add() }.value == errSecSuccess)
-      let fromQueue = await withCheckedContinuation { continuation in
+      let queueStatus = await withCheckedContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(returning: find()) }
       }
-      #expect(fromQueue == errSecSuccess)
+      #expect(queueStatus == errSecSuccess)
     }
     #expect(try phone.itemCount == 1)
     #expect(await Task.detached { find() }.value == errSecItemNotFound)
@@ -83,7 +83,7 @@ struct ProcessClientTests {
     #expect(try otherPhone.itemCount == 1)
   }
 
-  @Test("A failed run in the whole process makes room for the next phone")
+  @Test("After a failed run in the whole process, another phone can run in the whole process")
   func failedRun() throws {
     struct Failure: Error {}
     #expect(throws: Failure.self) { try Phone().run(inWholeProcess: true) { throw Failure() } }

@@ -31,10 +31,12 @@ struct KeyOperations: CustomTestStringConvertible, Sendable {
     let type = name.hasPrefix("RSA") ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeECSECPrimeRandom
     privateKey = try Self.key(Data(try key["private_hex"].bytes), type, kSecAttrKeyClassPrivate)
     publicKey = try Self.key(Data(try key["public_hex"].bytes), type, kSecAttrKeyClassPublic)
-    signatures = try vector["signatures"].elements.map { try Example($0, "data_hex", "signature_hex") }
-    ciphertexts = try vector["ciphertexts"].elements.map { try Example($0, "plaintext_hex", "ciphertext_hex") }
+    signatures = try vector["signatures"].elements.map { try Example($0, input: "data_hex", output: "signature_hex") }
+    ciphertexts = try vector["ciphertexts"].elements.map {
+      try Example($0, input: "plaintext_hex", output: "ciphertext_hex")
+    }
     exchanges = try vector["exchanges"].elements.map {
-      try Example($0, "info_hex", "result_hex", otherKey: "other_hex")
+      try Example($0, input: "info_hex", output: "result_hex", otherKey: "other_hex")
     }
   }
 
@@ -47,7 +49,8 @@ struct KeyOperations: CustomTestStringConvertible, Sendable {
 }
 
 extension KeyOperations.Example {
-  init(_ vector: TestVectors, _ input: String, _ output: String, otherKey: String? = nil) throws {
+  /// Creates an example from the members of a vector with these names.
+  init(_ vector: TestVectors, input: String, output: String, otherKey: String? = nil) throws {
     algorithm = SecKeyAlgorithm(rawValue: try vector["algorithm"].string as CFString)
     self.input = Data(try vector[input].bytes)
     self.output = Data(try vector[output].bytes)
@@ -71,7 +74,7 @@ private func signed(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data) -
 }
 
 private func verified(
-  _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data, _ signature: Data
+  _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data, signature: Data
 ) -> Result<Bool, KeyFailure> {
   result { SecKeyVerifySignature(key, algorithm, data as CFData, signature as CFData, $0) ? true : nil }
 }
@@ -85,7 +88,7 @@ private func decrypted(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data
 }
 
 /// Returns the data with a flipped bit in one byte.
-private func flipped(_ data: Data, _ index: Int) -> Data { Data([UInt8](data).flipping(bit: 8 * index)) }
+private func flipped(_ data: Data, at index: Int) -> Data { Data([UInt8](data).flipping(bit: 8 * index)) }
 
 @Suite("Key operations")
 struct KeyOperationTests {
@@ -101,14 +104,17 @@ struct KeyOperationTests {
   func verifying(key: KeyOperations) {
     for example in key.signatures {
       let name = example.algorithm.rawValue
-      #expect(verified(key.publicKey, example.algorithm, example.input, example.output) == .success(true), "\(name)")
+      let original = verified(key.publicKey, example.algorithm, example.input, signature: example.output)
+      #expect(original == .success(true), "\(name)")
       for index in [0, example.output.count / 2, example.output.count - 1] {
-        let changed = verified(key.publicKey, example.algorithm, example.input, flipped(example.output, index))
+        let changed = verified(
+          key.publicKey, example.algorithm, example.input, signature: flipped(example.output, at: index))
         #expect(changed == .failure(.init(status: errSecVerifyFailed)), "\(name), byte \(index)")
       }
-      let longer = verified(key.publicKey, example.algorithm, example.input, example.output + [0])
+      let longer = verified(key.publicKey, example.algorithm, example.input, signature: example.output + [0])
       #expect(longer == .failure(.init(status: errSecVerifyFailed)), "\(name), longer")
-      let otherInput = verified(key.publicKey, example.algorithm, flipped(example.input, 9), example.output)
+      let otherInput = verified(
+        key.publicKey, example.algorithm, flipped(example.input, at: 9), signature: example.output)
       #expect(otherInput == .failure(.init(status: errSecVerifyFailed)), "\(name), other data")
     }
   }
@@ -120,14 +126,15 @@ struct KeyOperationTests {
     for example in key.signatures {
       let name = example.algorithm.rawValue as String
       let signature = try signed(key.privateKey, example.algorithm, example.input).get()
-      #expect(verified(key.publicKey, example.algorithm, example.input, signature) == .success(true), "\(name)")
+      let verification = verified(key.publicKey, example.algorithm, example.input, signature: signature)
+      #expect(verification == .success(true), "\(name)")
       let isRandomized = name.contains("PSS") || name.contains("ECDSA")
       #expect((signature == example.output) != isRandomized, "\(name)")
     }
   }
 
   @Test(
-    "Ciphertexts of Python's cryptography package decrypt, and changed authenticated ones do not",
+    "Python's ciphertexts decrypt, and changed ciphertexts of authenticated algorithms do not",
     arguments: KeyOperations.all)
   func decrypting(key: KeyOperations) {
     for example in key.ciphertexts {
@@ -135,7 +142,7 @@ struct KeyOperationTests {
       #expect(decrypted(key.privateKey, example.algorithm, example.output) == .success(example.input), "\(name)")
       guard !name.hasSuffix("raw"), !name.hasSuffix("PKCS1") else { continue }
       for index in [0, example.output.count / 2, example.output.count - 1] {
-        let changed = decrypted(key.privateKey, example.algorithm, flipped(example.output, index))
+        let changed = decrypted(key.privateKey, example.algorithm, flipped(example.output, at: index))
         #expect(changed == .failure(.init(status: errSecParam)), "\(name), byte \(index)")
       }
       for count in [0, 16, example.output.count - 1] {
@@ -145,14 +152,14 @@ struct KeyOperationTests {
     }
   }
 
-  @Test("A changed PKCS#1 ciphertext decrypts to other data, the same in each call (SecKeyAdaptors.m)")
+  @Test("A changed PKCS#1 ciphertext decrypts to unrelated data, the same in each call (SecKeyAdaptors.m)")
   func decryptingChangedCiphertext() throws {
     let rsa = try #require(KeyOperations.all.first)
     let example = try #require(rsa.ciphertexts.first { $0.algorithm == .rsaEncryptionPKCS1 })
     // PKCS#1 pads with at least 11 bytes.
     let maximumByteCount = 256 - 11
     for index in [1, example.output.count / 2, example.output.count - 1] {
-      let changed = flipped(example.output, index)
+      let changed = flipped(example.output, at: index)
       let plaintext = try decrypted(rsa.privateKey, example.algorithm, changed).get()
       #expect(plaintext != example.input && plaintext.count <= maximumByteCount)
       #expect(try decrypted(rsa.privateKey, example.algorithm, changed).get() == plaintext)
@@ -265,7 +272,7 @@ struct KeyOperationTests {
     }
   }
 
-  @Test("Encrypting more data than an RSA key can is errSecParam")
+  @Test("Encrypting more data than the padding of an RSA key leaves room for is errSecParam")
   func refusedEncryption() throws {
     let rsa = try #require(KeyOperations.all.first)
     // OAEP with SHA-256 needs 66 of the key's 256 bytes, PKCS#1 needs 11.
@@ -273,7 +280,7 @@ struct KeyOperationTests {
     #expect(encrypted(rsa.publicKey, .rsaEncryptionPKCS1, bytes(246)) == .failure(Self.parameterFailure))
   }
 
-  @Test("A key exchange without the requested size, or with a key of another curve, is errSecParam")
+  @Test("A key exchange without the requested size, or with a key on a different curve, is errSecParam")
   func refusedExchanges() throws {
     let curve = try #require(KeyOperations.all.dropFirst().first)
     let otherCurve = try #require(KeyOperations.all.last)

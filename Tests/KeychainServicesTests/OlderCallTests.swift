@@ -19,7 +19,7 @@ struct OlderCallTests {
     return (status, Array(bytes.prefix(count)))
   }
 
-  @Test("SecKeyRawSign uses the algorithm of the padding")
+  @Test("The padding determines the algorithm of SecKeyRawSign")
   func signing() throws {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.dropFirst().first)
@@ -91,6 +91,7 @@ struct OlderCallTests {
 
   @Test("A revocation policy checks nothing, and fails if it requires a positive response")
   func revocation() throws {
+    // Apple defines the bits 0 to 4.
     #expect(SecPolicyCreateRevocation(1 << 5) == nil)
     let chain = try TrustCase.named("a complete chain of a server")
     for (flags, status) in [
@@ -112,6 +113,7 @@ struct OlderCallTests {
     let chain = try TrustCase.named("a complete chain of a server").certificates
     let issuer = try #require(SecCertificateCopyNormalizedIssuerSequence(chain[0]) as Data?)
     let subject = try #require(SecCertificateCopyNormalizedSubjectSequence(chain[0]) as Data?)
+    // 0x30 is the tag of a SEQUENCE.
     #expect(issuer != subject && issuer.first == 0x30 && subject.first == 0x30)
     if chain.count > 1 {
       #expect(SecCertificateCopyNormalizedSubjectSequence(chain[1]) as Data? == issuer)

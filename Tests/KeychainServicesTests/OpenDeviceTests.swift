@@ -76,14 +76,15 @@ struct OpenDeviceTests {
     // Uses the system's clock, because the clock of temporary devices skips waits.
     let phone = try KeychainClient.onNewDevice(environment: DeviceEnvironment(passcodeRounds: 2))
     var device = phone.device
-    let link = try TemporaryDirectory()
-    defer { withExtendedLifetime(link) {} }
+    // Contains a link to the device set. It must exist until the end of the test.
+    let linkDirectory = try TemporaryDirectory()
+    defer { withExtendedLifetime(linkDirectory) {} }
     if asAnotherProcess {
       // With another path, this process does not recognize the device.
       let home = URL(filePath: device.directory).deletingLastPathComponent()
       try FileManager.default.createSymbolicLink(
-        at: URL(filePath: link.path("home")), withDestinationURL: home)
-      device = try DeviceSet(path: link.path("home")).device(device.name)
+        at: URL(filePath: linkDirectory.path("home")), withDestinationURL: home)
+      device = try DeviceSet(path: linkDirectory.path("home")).device(device.name)
     }
     let searches = RepeatedSearches()
     Thread { searches.run(on: phone) }.start()
@@ -117,8 +118,8 @@ struct OpenDeviceTests {
     }
   }
 
-  @Test("The device can be opened again after a change that failed")
-  func failedChange() throws {
+  @Test("The device can be opened again after an unlock with the wrong passcode")
+  func failedUnlock() throws {
     let phone = try DefaultKeychain.client()
     #expect(add("anna") == errSecSuccess)
     #expect(throws: KeyhaulError.self) { try phone.unlock(passcode: "9999") }

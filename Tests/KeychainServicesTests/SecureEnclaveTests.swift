@@ -93,7 +93,7 @@ struct SecureEnclaveTests {
   @Test("A permanent Secure Enclave key is found again and signs after a restart")
   func permanentKey() throws {
     let client = try DefaultKeychain.client()
-    let created = try key(parameters(kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly, permanent: true))
+    let createdKey = try key(parameters(kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly, permanent: true))
     let query: [CFString: Any] = [
       kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("enclave".utf8), kSecReturnRef: true,
     ]
@@ -101,8 +101,8 @@ struct SecureEnclaveTests {
     var result: CFTypeRef?
     #expect(SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess)
     let key = try #require(result as? SecKey)
-    #expect(key == created)
-    #expect(try statusOfSigning(key) == Int(errSecInteractionNotAllowed), "its class is locked until the first unlock")
+    #expect(key == createdKey)
+    #expect(try statusOfSigning(key) == Int(errSecInteractionNotAllowed), "its class key is not in memory")
     try client.unlock(passcode: TestEnvironment.passcode)
     #expect(try statusOfSigning(key) == 0)
     #expect(SecKeyCopyExternalRepresentation(key, nil) == nil)
@@ -110,23 +110,23 @@ struct SecureEnclaveTests {
     #expect(SecItemCopyMatching(query as CFDictionary, nil) == errSecItemNotFound)
   }
 
-  @Test("A Secure Enclave key requires its protection class and the authentication of its access control")
+  @Test("A Secure Enclave key requires its class key and the authentication of its access control")
   func authentication() throws {
     let client = try DefaultKeychain.client()
-    let plain = try key(parameters())
-    let requiringUser = try key(parameters(flags: [.privateKeyUsage, .userPresence]))
-    let always = try key(parameters(kSecAttrAccessibleAlwaysThisDeviceOnly))
-    #expect(try statusOfSigning(requiringUser) == Int(errSecInteractionNotAllowed), "no authentication is available")
+    let plainKey = try key(parameters())
+    let guardedKey = try key(parameters(flags: [.privateKeyUsage, .userPresence]))
+    let alwaysKey = try key(parameters(kSecAttrAccessibleAlwaysThisDeviceOnly))
+    #expect(try statusOfSigning(guardedKey) == Int(errSecInteractionNotAllowed), "no authentication is available")
     client.authenticationOutcome = .deny
-    #expect(try statusOfSigning(requiringUser) == Int(errSecAuthFailed))
+    #expect(try statusOfSigning(guardedKey) == Int(errSecAuthFailed))
     client.authenticationOutcome = .cancel
-    #expect(try statusOfSigning(requiringUser) == Int(errSecUserCanceled))
+    #expect(try statusOfSigning(guardedKey) == Int(errSecUserCanceled))
     client.authenticationOutcome = .allow
-    #expect(try statusOfSigning(requiringUser) == 0)
+    #expect(try statusOfSigning(guardedKey) == 0)
     try client.lock()
-    #expect(try statusOfSigning(plain) == Int(errSecInteractionNotAllowed))
-    #expect(try statusOfSigning(always) == 0)
-    #expect(SecKeyCreateRandomKey(try parameters(), nil) == nil, "no key can be created while its class is locked")
+    #expect(try statusOfSigning(plainKey) == Int(errSecInteractionNotAllowed))
+    #expect(try statusOfSigning(alwaysKey) == 0)
+    #expect(SecKeyCreateRandomKey(try parameters(), nil) == nil, "the class key is not in memory")
   }
 
   @Test("A Secure Enclave key works on no other phone, and is in no backup")

@@ -152,7 +152,7 @@ struct TrustTests {
     #expect(try !SecTrustEvaluateWithError(makeTrust(NSArray(array: hundred)), nil))
   }
 
-  @Test("A trust of one certificate has its key, and refuses values that are not anchors or policies")
+  @Test("A trust of one certificate has the certificate's key, and refuses values that are not anchors or policies")
   func singleCertificate() throws {
     let leaf = try leaf()
     let trust = try makeTrust(leaf)

@@ -40,7 +40,7 @@ struct TutorialTests {
     let template = Repository.root.appending(path: Self.template)
     let files = try #require(FileManager.default.enumerator(atPath: template.path)).compactMap { $0 as? String }
     #expect(
-      Set(files.filter { $0.hasSuffix(".swift") }.map { String($0.dropLast(6)) })
+      Set(files.filter { $0.hasSuffix(".swift") }.map { String($0.dropLast(".swift".count)) })
         == Set(Self.pages["TestYourAppsMigration"] ?? []))
   }
 

@@ -24,6 +24,9 @@ struct ComparisonTests {
     #expect(RestoreScenario.allCases.map { protection.restoreOutcome(in: $0).reason } == reasons)
   }
 
+  /// The number of items of the bundled phone `old-phone`.
+  private static let itemCount = 22
+
   @Test("The comparison for a device equals four real backups and restores")
   func device() throws {
     let setup = try TestSetup(seed: "four")
@@ -44,7 +47,7 @@ struct ComparisonTests {
       try session.restore(archive)
       let restoredCount = try KeychainSnapshot(session).items.count
       #expect(comparison[scenario].arrives == restoredCount, "\(scenario)")
-      #expect(comparison[scenario].staysBehind == 22 - restoredCount)
+      #expect(comparison[scenario].staysBehind == Self.itemCount - restoredCount)
       if scenario.onSameDevice {
         try KeychainSnapshot.empty(session.device)
         try session.insertUnchanged(rowsBefore.compactMap(\.item))
@@ -60,7 +63,7 @@ struct ComparisonTests {
     let source = try setup.bundled("old-phone").openTestSession(.reading)
     let target = try setup.phone("target", passcode: "1").openTestSession(.reading)
     let comparisons = try [true, false].map { try MigrationComparison(of: source, onto: target, hasPassword: $0) }
-    #expect(comparisons[0].items.count == 22 && comparisons[0].items == comparisons[1].items)
+    #expect(comparisons[0].items.count == Self.itemCount && comparisons[0].items == comparisons[1].items)
     #expect(comparisons.map(\.current.hasPassword) == [true, false])
   }
 
@@ -152,14 +155,14 @@ struct ComparisonTests {
         + "them")
   }
 
-  @Test("An audit groups the same items for developers")
+  @Test("An audit lists the items that can leave the device, that stay, and that have a deprecated class")
   func audit() throws {
     let setup = try TestSetup(seed: "audit")
     let source = try setup.bundled("old-phone").openTestSession(.reading)
     let audit = KeychainAudit(
       try MigrationComparison(of: source, onto: setup.bundled("new-phone").openTestSession(.reading), hasPassword: true)
     )
-    #expect(audit.items.count == 22 && audit.leaving.count == 14 && audit.staying.count == 8)
+    #expect(audit.items.count == Self.itemCount && audit.leaving.count == 14 && audit.staying.count == 8)
     #expect(
       Set(audit.deprecated.compactMap(\.identity.label))
         == ["Tracker", "Guest", "ftp.example.net", "Example Root CA"])
@@ -174,7 +177,7 @@ struct ItemsByAppTests {
     "An access group is shown as its app, its identifier or itself",
     arguments: [
       ("ABCDE12345.org.example.chat", AppName.Kind.app, "Chat"),
-      ("ABCDE12345.org.example.other", .identifier, "org.example.other"),
+      ("ABCDE12345.org.example.other", .teamGroup, "org.example.other"),
       ("apple", .group, "apple"), ("com.apple.cfnetwork", .group, "com.apple.cfnetwork"),
       ("abcde12345.org.example.chat", .group, "abcde12345.org.example.chat"),
       ("ABCDE1234.org.example.chat", .group, "ABCDE1234.org.example.chat"), ("ABCDE12345.", .group, "ABCDE12345."),
@@ -192,13 +195,13 @@ struct ItemsByAppTests {
     return identity
   }
 
-  @Test("A decrypted item without a group is unnamed, and an encrypted item is unknown", arguments: [nil, ""])
-  func unnamed(group: String?) {
+  @Test("Decrypted items without a group and encrypted items have no known owner", arguments: [nil, ""])
+  func withoutGroup(group: String?) {
     let directory = AppDirectory([])
-    #expect(directory.app(of: item(of: group)).kind == .unnamed)
+    #expect(directory.app(of: item(of: group)).kind == .withoutGroup)
     #expect(directory.app(of: item(of: group)).displayName == "(names no app)")
     let encrypted = directory.app(of: ItemDescriptor(undecryptable: .genericPassword, accessGroup: group))
-    #expect(encrypted.kind == .unknown && encrypted.displayName == "(encrypted)")
+    #expect(encrypted.kind == .encrypted && encrypted.displayName == "(encrypted)")
     // The table of a locked device shows the access groups of encrypted items.
     #expect(directory.app(of: ItemDescriptor(undecryptable: .key, accessGroup: "apple")).kind == .group)
   }
@@ -217,12 +220,12 @@ struct ItemsByAppTests {
     let setup = try TestSetup(seed: "apps")
     let source = try setup.bundled("old-phone").openTestSession(.reading)
     let target = try setup.bundled("new-phone").openTestSession(.reading)
-    let shares = try Restorer.plan(SimulatedBackup(of: source, hasPassword: true), onto: target, policy: .replace)
+    let summaries = try Restorer.plan(SimulatedBackup(of: source, hasPassword: true), onto: target, policy: .replace)
       .byApp(AppDirectory(source.record.apps))
-    #expect(shares.prefix(4).map(\.app.text) == ["bank", "chat", "apple", "home"])
-    #expect(shares.prefix(5).map(\.losses.count) == [3, 2, 1, 1, 0])
-    #expect(shares.first { $0.app.text == "com.apple.security.sos" }?.losses.isEmpty == true)
-    #expect(shares.reduce(0) { $0 + $1.migrates.count + $1.staysBehind.count + $1.unreadable.count } == 22)
+    #expect(summaries.prefix(4).map(\.app.text) == ["bank", "chat", "apple", "home"])
+    #expect(summaries.prefix(5).map(\.losses.count) == [3, 2, 1, 1, 0])
+    #expect(summaries.first { $0.app.text == "com.apple.security.sos" }?.losses.isEmpty == true)
+    #expect(summaries.reduce(0) { $0 + $1.migrates.count + $1.staysBehind.count + $1.unreadable.count } == 22)
     // Without a password everything stays behind, but signing in again is not the right advice.
     let planWithoutPassword = try Restorer.plan(
       SimulatedBackup(of: source, hasPassword: false), onto: target, policy: .replace)

@@ -92,7 +92,7 @@ struct DamagedItemTests {
   @Test("An item of version 0 is a secret without a name, which cannot be restored")
   func versionZero() throws {
     let keys = try Keys()
-    // The bytes of another version are not valid for version 0.
+    // The bytes of a different version are not valid for version 0.
     var entry = try keys.entry(.password("a"))
     entry.blob?[0] = 0
     #expect(try keys.plan([entry]).decisions[0].outcome == .unreadable(.malformed))
@@ -109,10 +109,10 @@ struct DamagedItemTests {
     let plan = MigrationPlan(
       decisions: [encrypted, decision], removed: [], policy: .merge, isSameDevice: false, imports: [],
       removedRowCount: 0)
-    let shares = plan.byApp(AppDirectory([]))
-    #expect(shares.map(\.app.kind) == [.unnamed, .unknown])
-    #expect(shares.map(\.app.displayName) == ["(names no app)", "(encrypted)"])
-    let losses = AppsNeedingSignIn(shares)
+    let summaries = plan.byApp(AppDirectory([]))
+    #expect(summaries.map(\.app.kind) == [.withoutGroup, .encrypted])
+    #expect(summaries.map(\.app.displayName) == ["(names no app)", "(encrypted)"])
+    let losses = AppsNeedingSignIn(summaries)
     #expect(losses.apps.isEmpty && losses.unnamedCount == 1 && losses.encryptedCount == 1)
   }
 

@@ -53,7 +53,7 @@ private final class DamagedKeybagFixture {
       deviceKey: session?.deviceKey())
   }
 
-  /// Returns the error of opening the backup with another keybag.
+  /// Returns the error if the backup is opened with a damaged keybag.
   func openError(_ keybag: Keybag, limit: Int = IterationLimit.standard) throws -> KeyhaulError? {
     try keyhaulError { _ = try open(keybag, on: nil, limit: limit) }
   }
@@ -61,6 +61,9 @@ private final class DamagedKeybagFixture {
 
 @Suite("Damaged keybags")
 struct DamagedKeybagTests {
+  /// The first bit, a bit in the middle and the last bit of a wrapped key, which has 40 bytes.
+  private static let wrappedKeyBits = [0, 171, 319]
+
   @Test("A changed salt looks like a wrong password", arguments: ["SALT", "DPSL"])
   func salts(_ tag: String) throws {
     let fixture = try DamagedKeybagFixture()
@@ -88,7 +91,7 @@ struct DamagedKeybagTests {
   }
 
   @Test("The maximum iteration count is refused immediately")
-  func maximumRounds() throws {
+  func maximumIterations() throws {
     let fixture = try DamagedKeybagFixture()
     for field in ["DPIC", "ITER"] {
       var keybag = fixture.prepared.contents.keybag
@@ -103,8 +106,9 @@ struct DamagedKeybagTests {
   func wrappedKeys(onSameDevice: Bool) throws {
     let fixture = try DamagedKeybagFixture()
     let session = try (onSameDevice ? fixture.phone : fixture.other).openTestSession()
+    // Without the key of class 3, the whole backup is damaged.
     for number in UInt32(1)...11 where number != 3 {
-      for bit in [0, 171, 319] {
+      for bit in Self.wrappedKeyBits {
         if onSameDevice { try session.erase() } else { try KeychainSnapshot.empty(session.device) }
         let archive = try fixture.open(try fixture.flipped("WPKY", ofClass: number, bit: bit), on: session)
         let report = "10 of 11 class keys can be unwrapped, class \(number) cannot"
@@ -126,12 +130,12 @@ struct DamagedKeybagTests {
   @Test("A damaged key of the files' class makes the backup damaged")
   func fileClass() throws {
     let fixture = try DamagedKeybagFixture()
-    for bit in [0, 171, 319] {
+    for bit in Self.wrappedKeyBits {
       #expect(try fixture.openError(try fixture.flipped("WPKY", ofClass: 3, bit: bit))?.category == .damaged)
     }
   }
 
-  @Test("A changed UUID is reported as a keychain of another keybag")
+  @Test("A changed UUID is reported as a keychain of a different keybag")
   func uuid() throws {
     let fixture = try DamagedKeybagFixture()
     for bit in stride(from: 0, to: 128, by: 7) {
@@ -157,7 +161,7 @@ struct DamagedKeybagTests {
     }
   }
 
-  @Test("Without the password or with a wrong one, nothing is decrypted")
+  @Test("Without the password or with a wrong password, nothing is decrypted")
   func passwords() throws {
     let fixture = try DamagedKeybagFixture()
     let path = try fixture.tamperingWriter.write(fixture.prepared, named: "intact") { _ in }

@@ -7,7 +7,7 @@ import VirtualDevice
 
 @Suite("Items that backups exclude")
 struct DeviceExclusionTests {
-  @Test("Excluded items are reported with their reason, and the others are in the backup")
+  @Test("Excluded items are reported with their reason, and all other items are in the backup")
   func excluded() throws {
     let setup = try TestSetup(seed: "export")
     let phone = try setup.phone("phone", passcode: "1234")

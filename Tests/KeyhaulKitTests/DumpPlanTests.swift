@@ -37,8 +37,8 @@ struct DumpPlanTests {
     let fault = DumpFault(.tagMismatch, "made up")
     let dump = KeychainDump(
       format: .tables,
-      items: items.enumerated().map { DumpedItem(entry: $0, kind: .genericPassword, content: .open($1)) } + [
-        DumpedItem(entry: 9, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
+      items: items.enumerated().map { DumpedItem(entryPosition: $0, kind: .genericPassword, content: .open($1)) } + [
+        DumpedItem(entryPosition: 9, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
       ])
     let setup = try TestSetup(seed: "dump")
     let target = try setup.phone("target", passcode: "1").openTestSession(.reading)
@@ -65,14 +65,14 @@ struct DumpPlanTests {
   @Test("A plan of a dump cannot be carried out, even after it is saved and read")
   func file() throws {
     let source = PlanDocument.Source(
-      kind: .dump, name: "d", device: nil, made: nil, deviceName: nil, encrypted: true, digest: "sha256:00")
+      kind: .dump, name: "d", device: nil, backupDate: nil, deviceName: nil, encrypted: true, digest: "sha256:00")
     let target = PlanDocument.Target(
-      name: "t", sameDevice: nil, claimsSameDevice: false, state: "unlocked", passcodeSet: true, items: 0,
+      name: "t", sameDevice: nil, claimsSameDevice: false, state: "unlocked", isPasscodeSet: true, itemCount: 0,
       revision: "r1")
     let plan = MigrationPlanner.plan([], onto: [], policy: .replace)
     let document = PlanDocument(
-      made: "2026-11-20T18:04:00Z", source: source, target: target, plan: plan, limitation: nil,
-      dump: .init(form: "keychain-tables", sentence: "not encrypted", unknown: ["who"]))
+      planTime: "2026-11-20T18:04:00Z", source: source, target: target, plan: plan, limitation: nil,
+      dump: .init(format: "keychain-tables", sentence: "not encrypted", unknownProperties: ["who"]))
     let read = try PlanFile(parsing: PlanFile.bytes(of: document))
 
     #expect(read.document == document)

@@ -86,7 +86,7 @@ struct ExpectationTests {
   }
 
   @Test(
-    "An expectation is met, or each item with another outcome is reported",
+    "An expectation is met, or each item with a different outcome is reported",
     arguments: [
       (#"{"account": "session token", "expect": "migrates"}"#, []),
       (#"{"account": "session *", "service": "chat.example", "kind": "generic-password", "expect": "migrates"}"#, []),
@@ -186,7 +186,7 @@ struct ExpectationTests {
   }
 }
 
-/// Returns two items: one that moves with a password, and one that never leaves its device.
+/// A comparison of two items: one that moves with a password, and one that never leaves its device.
 private let comparison = MigrationComparison(
   [
     .init(
@@ -215,10 +215,10 @@ struct FourRestoresExpectationTests {
       {"account": "nobody", "expect": "absent"}
       """)
     let check = try ExpectationCheck(list, comparison)
-    // Without a password, the reason on another device is a different one.
+    // The expectations that apply to each restore, in the order of `RestoreScenario.allCases`.
     #expect(check.scenarios.map { check.cases(in: $0).map(\.index) } == [[0, 3], [0, 2, 3], [3], [1, 2, 3]])
     #expect(check.unchecked == [] && check.checkedCount == 4)
-    // A passcode-only item has the same reason with and without a password.
+    // A this-device-only item has the same reason with and without a password.
     #expect(check.isMet && check.metCount == 4)
   }
 

@@ -23,7 +23,7 @@ struct GlobPatternTests {
     #expect(GlobPattern(pattern).matches(.data(Array(text.utf8))) == expected)
   }
 
-  @Test("A glob pattern without a star matches one text")
+  @Test("A glob pattern without a star matches one string")
   func single() {
     #expect(GlobPattern("chat").text == "chat")
     #expect(GlobPattern(#"five \* six"#).text == "five * six")

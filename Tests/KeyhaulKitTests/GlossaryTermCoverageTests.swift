@@ -7,17 +7,19 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-/// The source of a glossary term: an item of the fixture `every-rule`, or a tampered backup, because damage is not a
-/// property of a device. A term without an entry does not compile.
+/// The example of a glossary term that a test finds. Most are items of the fixture `every-rule`; damage needs a tampered
+/// backup. The switch is exhaustive, so a new term must be added here.
 private enum TermSource {
-  /// A backup excludes the item, and a plan of the device reports it.
+  /// The term is the reason why a backup leaves an item out.
   case omitted
-  /// The plan for `every-rule-target` contains the item.
+  /// The term is the outcome for an item in the plan of a backup for `every-rule-target`.
   case planned(password: String?, policy: ExistingItemPolicy)
-  /// A replacing restore removes some of the target's items and keeps others.
+  /// The term is the outcome for an item of `every-rule-target`, which a replacing restore removes or keeps.
   case target
+  /// The term is reported for a tampered backup.
   case tampered(TamperedBackup)
-  /// The item with the account `migrates-but-unusable` arrives with this warning, on another or the same device.
+  /// The term is the warning with which the item `migrates-but-unusable` is restored. `onSameDevice` says onto which
+  /// device.
   case warned(onSameDevice: Bool)
 
   enum TamperedBackup {
@@ -110,7 +112,7 @@ struct GlossaryTermCoverageTests {
     let plan = try session.restore(setup.open(path, password: password, on: session), policy: policy)
     if case .reason = term {
       #expect(plan.summary.byReason.contains { $0.key.rawValue == term.id && $0.value > 0 })
-      // The names of this-device-only items are encrypted, so the position identifies the item.
+      // The names of items that stay behind are encrypted, so the item can be found only by its reason.
       let decisions = plan.decisions.filter { $0.outcome.reason?.rawValue == term.id }
       #expect(decisions.allSatisfy { $0.outcome.fate == .staysBehind })
       return
@@ -135,6 +137,8 @@ struct GlossaryTermCoverageTests {
     #expect(plan.removed.map(\.account) == ["removed"])
     let items = try KeychainSnapshot(session).items
     #expect(!items.contains { $0[.account] == .string("removed") })
+    // The secrets name the three kinds of items that a replacing restore keeps: items of the system, which it puts back;
+    // items of protected groups, which it never deletes; and synchronized items.
     let preserved = items.filter { $0[.account] == .string("preserved") }
     #expect(
       Set(preserved.compactMap { $0.secretBytes.map { String(decoding: $0, as: UTF8.self) } })
@@ -144,6 +148,8 @@ struct GlossaryTermCoverageTests {
   private func check(_ tampering: TermSource.TamperedBackup, gives term: GlossaryTerm) throws {
     let tamperingWriter = TamperingWriter(setup: setup, password: TestSetup.password)
     let path = try tamperingWriter.backUp(source) { contents in
+      // Entry 1 is an item that the target can decrypt. Byte 60 of its blob is a part of the ciphertext, after a header
+      // of 12 bytes and a wrapped key of 40 bytes.
       switch tampering {
       case .changedByte: try contents.editEntries { $0[1].blob?[60] ^= 1 }
       case .cutBlob: try contents.editEntries { $0[1].blob = $0[1].blob.map { Array($0.prefix(20)) } }

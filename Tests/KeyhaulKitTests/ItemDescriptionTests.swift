@@ -9,7 +9,7 @@ import VirtualDevice
 
 @Suite("Descriptions of items")
 struct ItemDescriptionTests {
-  @Test("Only damage means that an item is lost in this copy")
+  @Test("Only the reasons that concern this copy of an item count as damage")
   func damage() {
     let damage: Set<Reason> = [.noClassKey, .tagMismatch, .malformed, .unsupportedVersion]
     for reason in Reason.allCases { #expect(reason.isDamage == damage.contains(reason)) }

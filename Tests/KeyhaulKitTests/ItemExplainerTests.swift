@@ -35,7 +35,7 @@ struct ItemExplainerTests {
     let explanation = try #require(explanations.first)
     #expect(
       explanations.count == 1 && explanation.location == .archive(index: 0) && explanation.identity.account == "ak")
-    #expect(explanation.onTarget?.outcome == .migrates(.new) && explanation.restoreOutcomes.count == 4)
+    #expect(explanation.decisionOnTarget?.outcome == .migrates(.new) && explanation.restoreOutcomes.count == 4)
   }
 
   @Test("A position outside of the backup is refused")
@@ -78,7 +78,7 @@ struct ItemExplainerTests {
     #expect(try location(of: "nobody") == nil)
   }
 
-  @Test("The explanation for a device is the same as for a backup made now")
+  @Test("An item of a device is explained with the outcomes of a backup that is made now")
   func device() throws {
     let session = try phones.old.openTestSession()
     defer { session.invalidate() }

@@ -48,7 +48,7 @@ struct LargeBackupTests {
     #expect(
       archive.items.compactMap(\.item?.secretBytes?.count).sorted() == ["secret of small".utf8.count]
         + Array(repeating: 1 << 20, count: 10))
-    // A second backup is encrypted with other random numbers.
+    // A second backup is encrypted with different random numbers.
     #expect(try prepare(session).contents.keychainFile != prepared.contents.keychainFile)
   }
 

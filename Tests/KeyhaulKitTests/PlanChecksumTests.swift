@@ -51,13 +51,13 @@ struct PlanChecksumTests {
     }
   }
 
-  @Test("The checksum matches a plan with findings and counts of only copies")
+  @Test("The checksum matches a plan with findings and a count of only copies")
   func findings() throws {
     var plan = PlanDocument.sample()
     plan.findings = [
       .init(.listDamaged(readable: 3, lost: nil, reason: "a page is garbled")), .init(.versionMissing),
     ]
-    plan.removedOnlyCopies = 2
+    plan.removedOnlyCopyCount = 2
     let saved = try text(plan)
     #expect(saved.contains(#""removed_only_copies": 2"#) && saved.contains(#""id": "list-damaged""#))
     #expect(try file(saved).document == plan && file(saved).obstacle == nil)
@@ -69,11 +69,12 @@ struct PlanChecksumTests {
     let saved = try text(PlanDocument.sample())
     let checksum = try #require(saved.firstMatch(of: /"checksum": "[^"]*"/))
     let edits: [(inout PlanDocument) -> Void] = [
-      { $0.policy = .merge }, { $0.made = "2020-01-01T00:00:00Z" }, { $0.source.name = "x" },
-      { $0.source.kind = .device }, { $0.source.device = nil }, { $0.source.made = nil }, { $0.source.deviceName = "" },
-      { $0.source.encrypted = false }, { $0.source.digest += "0" }, { $0.target.name = "x" },
+      { $0.policy = .merge }, { $0.planTime = "2020-01-01T00:00:00Z" }, { $0.source.name = "x" },
+      { $0.source.kind = .device }, { $0.source.device = nil }, { $0.source.backupDate = nil },
+      { $0.source.deviceName = "" }, { $0.source.encrypted = false }, { $0.source.digest += "0" },
+      { $0.target.name = "x" },
       { $0.target.sameDevice = nil }, { $0.target.claimsSameDevice = true }, { $0.target.state = "locked" },
-      { $0.target.passcodeSet = false }, { $0.target.items = 3 }, { $0.target.revision = "r1" },
+      { $0.target.isPasscodeSet = false }, { $0.target.itemCount = 3 }, { $0.target.revision = "r1" },
       { $0.summary.total = 5 }, { $0.summary.byReason["deleted"] = 0 }, { $0.summary.byReason = [:] },
       { $0.items.swapAt(0, 1) }, { $0.items.removeLast() }, { $0.items[0].detail = "" },
       { $0.items[0].identity.label = "" }, { $0.items[1].identity.account = nil }, { $0.items[3].protection = "ak" },

@@ -91,7 +91,7 @@ struct PlanDocumentTests {
     #expect(decoded.difference(from: original) == nil)
   }
 
-  @Test("The reader refuses missing members and members of another type")
+  @Test("A plan document with a missing member or an invalid value is refused")
   func damaged() throws {
     var root = try json(PlanDocument.sample())
     let changes: [(member: String, value: Any?)] = [
@@ -118,20 +118,20 @@ struct PlanSchemaTests {
     try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? Object)
   }
 
-  @Test("The schema has every member that the encoder writes, and requires no optional one")
+  @Test("The schema has every member that the encoder writes, and requires no optional member")
   func members() throws {
     let schema = try #require(
       try JSONSerialization.jsonObject(with: Data(contentsOf: Self.url)) as? Object)
     let definitions = try #require(schema["$defs"] as? Object)
     var complete = PlanDocument.sample()
     complete.redacted = true
-    complete.dump = .init(form: "objection", sentence: "not encrypted", unknown: ["who"])
+    complete.dump = .init(format: "objection", sentence: "not encrypted", unknownProperties: ["who"])
     complete.target.isHypothetical = true
-    complete.removedOnlyCopies = 1
+    complete.removedOnlyCopyCount = 1
     complete.findings = [.init(.versionMissing)]
     var minimal = PlanDocument.sample()
     minimal.source = .init(
-      kind: .device, name: "x", device: nil, made: nil, deviceName: nil, encrypted: false, digest: "sha256:")
+      kind: .device, name: "x", device: nil, backupDate: nil, deviceName: nil, encrypted: false, digest: "sha256:")
     let completeJSON = try object(String(decoding: PlanFile.bytes(of: complete), as: UTF8.self))
     let minimalJSON = try object(minimal.json.text())
 
@@ -161,7 +161,7 @@ struct PlanDifferenceTests {
   @Test("Plans are equal if only the date and the backup's name differ")
   func same() {
     var saved = PlanDocument.sample()
-    saved.made = "2020-01-01T00:00:00Z"
+    saved.planTime = "2020-01-01T00:00:00Z"
     saved.source.name = "copy.backup"
     #expect(saved.difference(from: now) == nil)
   }
@@ -206,7 +206,7 @@ struct PlanDifferenceTests {
     #expect(shorter.difference(from: now) == "it lists 3 items, but the backup has 4")
   }
 
-  @Test("Plans are equal if only one has the name of an encrypted item")
+  @Test("Plans are equal if only one of them has the name of an encrypted item")
   func encryptedNames() {
     var unnamed = now
     unnamed.items[2].identity.account = nil

@@ -89,29 +89,30 @@ private enum SampleContents {
   ]
 }
 
-/// A phone, and the keys of a backup on its source device and on another device.
+/// Three phones, and the class keys of a backup that its source device and a different device can unwrap.
 private final class RestoreFixture {
   let setup: TestSetup
   let sourceDevice: DeviceSession
-  let other: DeviceSession
-  let syncing: DeviceSession
+  let otherDevice: DeviceSession
+  let syncingDevice: DeviceSession
   let sourceKeys: ClassKeys
   let otherKeys: ClassKeys
 
   init(seed: String) throws {
     setup = try TestSetup(seed: seed)
     sourceDevice = try setup.phone("source", passcode: "1111").openTestSession()
-    other = try setup.phone("other", passcode: "2222").openTestSession()
-    syncing = try setup.phone("syncing", passcode: "3333", syncing: true).openTestSession()
+    otherDevice = try setup.phone("other", passcode: "2222").openTestSession()
+    syncingDevice = try setup.phone("syncing", passcode: "3333", syncing: true).openTestSession()
     let keybag = try BackupKeybag.make(
       password: secret(TestSetup.password), deviceKey: sourceDevice.deviceKey(), rounds: 1,
       random: SeededRandomSource(seed: seed)
     ).keybag
     sourceKeys = try keybag.unlock(password: secret(TestSetup.password), deviceKey: sourceDevice.deviceKey())
-    otherKeys = try keybag.unlock(password: secret(TestSetup.password), deviceKey: other.deviceKey())
+    otherKeys = try keybag.unlock(password: secret(TestSetup.password), deviceKey: otherDevice.deviceKey())
   }
 
-  /// Returns the entries of a backup. An entry of class 12, which no keybag has, is encrypted with the key of class 6.
+  /// Returns the entries of a backup. No keybag has a key for the passcode class (12), so an entry of that class is
+  /// encrypted with the key of class 6.
   func entries(_ items: [KeychainItem]) throws -> [KeychainBackupFile.Entry] {
     try items.map { item in
       let keyClass = item.protection.map(\.keyClass) ?? .whenUnlocked
@@ -152,7 +153,7 @@ struct PlanEqualsRestoreTests {
     var outcomes: Set<MigrationPlan.Outcome> = []
     for backup in SampleContents.backups {
       let entries = try fixture.entries(backup.items)
-      for session in [fixture.sourceDevice, fixture.other, fixture.syncing] {
+      for session in [fixture.sourceDevice, fixture.otherDevice, fixture.syncingDevice] {
         let items = try fixture.open(entries, on: session)
         // The source device can decrypt everything, so two of its states are enough.
         for target in SampleContents.targets
@@ -207,21 +208,25 @@ struct PlanEqualsRestoreTests {
     for round in 0..<UInt64(Cases.count(7, quick: 1)) {
       let restores = try RandomRestores(seed: 3 << 32 | part << 16 | round, cases: cases, in: fixture)
       #expect(restores.differences.isEmpty, "part \(part), round \(round)")
+      // On average, a case has two items: one in the backup and one on the phone.
       #expect(restores.itemCount > cases * 3 / 2)
     }
   }
 }
 
-/// Random backups and phones with separate accounts, for one restore.
+/// Random cases with separate accounts, which are planned and carried out in one restore.
 private struct RandomRestores {
+  /// The differences between the plan and the restore.
   private(set) var differences: [String]
-  /// The items of the backups and of the phones.
+  /// The number of items in the backup and on the phone before the restore.
   private(set) var itemCount: Int
 
   /// - Parameter cases: The number of independent cases.
   init(seed: UInt64, cases: Int = 1, in fixture: RestoreFixture) throws {
     var random = SeededRandom(seed: seed)
-    let session = [fixture.sourceDevice, fixture.other, fixture.syncing].randomElement(using: &random) ?? fixture.other
+    let session =
+      [fixture.sourceDevice, fixture.otherDevice, fixture.syncingDevice].randomElement(using: &random)
+      ?? fixture.otherDevice
     let policy = ExistingItemPolicy.allCases.randomElement(using: &random) ?? .merge
     let maximumCount = cases == 1 ? 4 : 2
     var backupItems: [KeychainItem] = []
@@ -266,7 +271,7 @@ private struct RandomRestores {
     }
   }
 
-  /// Flips a bit in one of eight entries.
+  /// Flips a bit in about one of eight entries.
   private static func damage(_ entries: inout [KeychainBackupFile.Entry], using random: inout SeededRandom) {
     for index in entries.indices where Int.random(in: 0..<8, using: &random) == 0 {
       guard let count = entries[index].blob?.count else { continue }
@@ -274,7 +279,7 @@ private struct RandomRestores {
     }
   }
 
-  /// The rows that get a wrong digest: one in ten cases, or one in ten rows.
+  /// Returns the rows that get a wrong digest: about one row in ten. If there is only one case, all of its rows or none.
   private static func chooseDamaged(
     of rowIDs: [Int64], cases: Int, using random: inout SeededRandom
   ) -> Set<Int64> {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import KeyhaulKit
 
-/// Returns a row of a target with a known item, without a database.
+/// Returns a target's row for an item, as if it had been read from a database.
 private func row(
   _ item: KeychainItem, isRemoved: Bool = true, isSystemBound: Bool = false, state: ExistingRow.State? = nil
 ) throws -> TargetRow {
@@ -64,6 +64,7 @@ struct PlannerConflictTests {
   @Test("The later date wins")
   func dates() throws {
     let incoming = targetItem.with(secret: "backup")
+    // "Migrates" means that the key is on the target afterwards, whichever item wins.
     #expect(try outcome(incoming.dated(1000.001), row(targetItem)) == .migrates(.replaces))
     #expect(try outcome(incoming.dated(999.999), row(targetItem)) == .migrates(.keepsExisting))
   }
@@ -79,14 +80,20 @@ struct PlannerConflictTests {
       row(incoming[5], state: .tombstone(uuid: nil, persistentReference: nil)),
     ]
     let plan = MigrationPlanner.plan(decryptedItems(incoming), onto: rows, policy: policy)
-    let reported = plan.overwriting.map { "\($0.identity.account ?? "-") \($0.overwrites.map { "\($0)" } ?? "-")" }
-    let newer = policy == .replace ? ["newer newer"] : []
-    #expect(reported == newer + ["undated undated", "damaged damaged", "older olderOrEqual"])
+    var accounts: [String?] = ["undated", "damaged", "older"]
+    var relations: [MigrationPlan.OverwrittenItem?] = [.undated, .damaged, .olderOrEqual]
+    // A merge keeps the newer item of the target.
+    if policy == .replace {
+      accounts.insert("newer", at: 0)
+      relations.insert(.newer, at: 0)
+    }
+    #expect(plan.overwriting.map(\.identity.account) == accounts)
+    #expect(plan.overwriting.map(\.overwrites) == relations)
     #expect(plan.redacted.overwriting.map(\.overwrites) == plan.overwriting.map(\.overwrites))
   }
 
   @Test(
-    "An overwritten item of the same date is older or equal, and one of a millisecond later is newer",
+    "An overwritten item counts as newer if its date is a millisecond later, but not if the dates are equal",
     arguments: [(999.999, .olderOrEqual), (1000, .olderOrEqual), (1000.001, .newer)]
       as [(Double, MigrationPlan.OverwrittenItem)])
   func overwrittenDates(seconds: Double, expected: MigrationPlan.OverwrittenItem) throws {
@@ -225,7 +232,7 @@ struct DuplicateKeyTests {
     #expect(decisions[1].detail == "the same as item 0 of this backup")
   }
 
-  @Test("The winner's date advances, so a third item one millisecond later is equal")
+  @Test("A tie moves the row's date one millisecond ahead, so a third item within this millisecond loses")
   func millisecond() throws {
     // Whichever item wins by its digest, the date of the row becomes 1.001.
     let decisions = decisions([item("x", at: 1), item("y", at: 1), item("z", at: 1.0005)])
@@ -233,7 +240,7 @@ struct DuplicateKeyTests {
     #expect(Set(decisions.prefix(2).map(\.outcome)) == [.migrates(.new), .migrates(.keepsExisting)])
   }
 
-  @Test("An item that equals the target's loses if another item replaces it")
+  @Test("An item that equals the target's item loses if a newer item of the backup replaces it")
   func equalThenReplaced() throws {
     let existing = item("x", at: 1)
     let plan = MigrationPlanner.plan(
@@ -259,7 +266,7 @@ struct SameDeviceEvidenceTests {
       items, only: only, onto: [], policy: .replace, context: RestoreContext(backupHasPassword: hasPassword))
   }
 
-  @Test("Nothing shows whether the target is the source device if the hardware key was tried on no item")
+  @Test("If the hardware key was tried on no item, it is unknown whether the target is the source device")
   func unknown() {
     #expect(plan([]).isSameDevice == nil)
     #expect(plan(decryptedItems([.password("a")])).isSameDevice == nil)
@@ -280,7 +287,7 @@ struct SameDeviceEvidenceTests {
     #expect(plan([failed(0, .malformed("no item"))]).isSameDevice == true)
   }
 
-  @Test("The device is another one if no item's key can be unwrapped")
+  @Test("The target is a different device if no item's key can be unwrapped")
   func refuted() {
     #expect(plan([failed(0, .keyUnwrapFailed), failed(1, .keyUnwrapFailed)]).isSameDevice == false)
   }
@@ -324,7 +331,7 @@ struct SameDeviceEvidenceTests {
     #expect(plan(items, only: [7]).decisions.isEmpty)
   }
 
-  @Test("The reason of a migratable item that needs a hardware key depends on the backup's password")
+  @Test("The reason why a migratable item needs a hardware key depends on whether the backup has a password")
   func migratable() {
     let item = failed(0, .keyUnwrapFailed, protection: .whenUnlocked)
     #expect(plan([item], hasPassword: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))

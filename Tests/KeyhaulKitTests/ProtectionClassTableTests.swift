@@ -38,7 +38,8 @@ private func fate(of protection: ProtectionClass, sameDevice: Bool, hasPassword:
   }
 }
 
-/// Returns an item of each kind and with each unusual secret for every class, with fractional dates.
+/// Returns five items with unusual secrets and fractional dates for each of the seven classes. Each class has items of
+/// all kinds.
 private func itemsOfEveryClass() -> [KeychainItem] {
   var random = SeededRandom(seed: 7)
   let secrets: [[UInt8]] = [
@@ -154,6 +155,7 @@ struct ProtectionClassTableTests {
     let session = try setup.phone("old-phone", passcode: "123456").openTestSession()
     try session.insertUnchanged(itemsOfEveryClass())
     let prepared = try BackupExporter.prepare(session, password: secret(hasPassword ? "pw" : nil), rounds: 1)
+    // Five items of each class. The passcode class is not exported.
     #expect(prepared.report.exported.count == 30)
     #expect(prepared.report.omissions.count == 5)
     #expect(prepared.report.omissions.allSatisfy { $0.outcome.reason == .passcodeOnly && $0.detail == nil })

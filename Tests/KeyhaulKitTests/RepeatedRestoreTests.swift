@@ -7,7 +7,7 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-@Suite("Repeated merging restores of a backup")
+@Suite("Merging a backup repeatedly")
 struct RepeatedRestoreTests {
   private let setup: TestSetup
   private let target: VirtualDevice
@@ -85,7 +85,7 @@ struct RepeatedRestoreTests {
     #expect(try keyhaulError { try Restorer.restore(plan, onto: session) }?.code == .stalePlan)
   }
 
-  @Test("A repeated merge is refused for a session that only reads")
+  @Test("A repeated merge is refused in a read-only session")
   func reading() throws {
     _ = try merge()
     let session = try target.openTestSession(.reading)

@@ -61,7 +61,7 @@ struct RestoreAtomicityTests {
     #expect(try KeychainSnapshot(pending.session).rows.count == (policy == .replace ? 7 : 8))
   }
 
-  @Test("A restore is rolled back if it removes another number of rows than planned")
+  @Test("A restore is rolled back if it removes a different number of rows than planned")
   func removals() throws {
     let pending = try PendingRestore()
     let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
@@ -150,7 +150,7 @@ struct RestoreAtomicityTests {
     #expect(pending.session.record.revision != revision)
   }
 
-  @Test("In a reading session, a restore can be planned but not made")
+  @Test("In a read-only session, a restore can be planned but not carried out")
   func reading() throws {
     let pending = try PendingRestore()
     pending.session.invalidate()
@@ -180,7 +180,7 @@ struct RestoreAtomicityTests {
       || change.hasSuffix("ckks'")
     #expect(try KeychainSnapshot(pending.session).item("resident") == nil || stays)
     #expect(try KeychainSnapshot(pending.session).rows.count == (stays ? 8 : 7))
-    // Only the tombstone flag in the encrypted item counts, not the one in the column.
+    // Only the tombstone flag in the encrypted item counts, not the column `tomb`.
     #expect(plan.removed.isEmpty == stays, "\(plan.removed)")
   }
 

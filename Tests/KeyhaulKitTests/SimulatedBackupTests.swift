@@ -58,7 +58,7 @@ struct SimulatedBackupTests {
     #expect(predicted.decisions.map(\.index) == Array(predicted.decisions.indices))
   }
 
-  @Test("A plan for another hardware key equals the plan of a backup opened with that key")
+  @Test("Reusing an opened backup with a different hardware key equals opening the backup with that key")
   func openedAgain() throws {
     let setup = try TestSetup(seed: "opened again")
     let source = try setup.bundled("every-rule", named: "source")
@@ -81,7 +81,7 @@ struct SimulatedBackupTests {
     }
   }
 
-  @Test("A retried item has the key state of the trial and its own damage")
+  @Test("An item takes its key state from the tried item of its class, and keeps its own damage")
   func trials() {
     func item(_ opening: BackupItem.Opening, _ classKey: ClassKeyAvailability?) -> BackupItem {
       BackupItem(index: 3, kind: .genericPassword, protection: .whenUnlocked, classKey: classKey, opening: opening)
@@ -157,7 +157,7 @@ struct SimulatedBackupTests {
     #expect(source.record.lastBackup == nil)
   }
 
-  @Test("A plan of a device requires it to be unlocked, like a backup")
+  @Test("A plan of a device requires that the device is unlocked, like a backup")
   func locked() throws {
     let setup = try TestSetup(seed: "locked")
     let source = try setup.bundled("old-phone").openTestSession()

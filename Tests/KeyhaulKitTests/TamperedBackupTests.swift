@@ -10,7 +10,7 @@ import VirtualDevice
 
 @Suite("Tampered protection classes in a backup with a password")
 struct TamperedBackupTests {
-  /// The classes whose keys are wrapped with the device's hardware key too: a class of files, and the classes of
+  /// The classes whose keys are also wrapped with the device's hardware key: a class of files (5), and the classes of
   /// this-device-only items.
   private static let boundClasses: Set<UInt32> = [5, 9, 10, 11]
 
@@ -20,14 +20,15 @@ struct TamperedBackupTests {
     try phones.restore(phones.tamperingWriter.backUp(phones.old, changing: edit))
   }
 
-  /// The files are encrypted with the key of class 3. Without it, no file and no item can be decrypted.
+  /// Checks that a backup with a changed key of class 3 is refused. All files are encrypted with this key, so no file and
+  /// no item can be decrypted.
   private func expectNoFileOpens(_ phones: TwoPhones, _ edit: (inout BackupContents) throws -> Void) throws {
     let error = try keyhaulError { _ = try restoreTampered(phones, edit) }
     #expect(error?.category == .damaged)
     #expect(try KeychainSnapshot(phones.new.openTestSession()).rows.isEmpty)
   }
 
-  @Test("In an unchanged backup, migratable items move and the others are device-bound")
+  @Test("In an unchanged backup, migratable items move and this-device-only items are device-bound")
   func unchanged() throws {
     let phones = try TwoPhones()
     let result = try restoreTampered(phones) { _ in }
@@ -36,7 +37,8 @@ struct TamperedBackupTests {
     for protection in TwoPhones.deviceOnly { #expect(result.outcomes[protection] == .staysBehind(.deviceBound)) }
   }
 
-  @Test("A this-device-only item with another class number in its blob does not move", arguments: TwoPhones.deviceOnly)
+  @Test(
+    "A this-device-only item with a different class number in its blob does not move", arguments: TwoPhones.deviceOnly)
   func classNumber(_ protection: ProtectionClass) throws {
     let phones = try TwoPhones()
     let session = try phones.old.openTestSession()
@@ -95,6 +97,7 @@ struct TamperedBackupTests {
     let phones = try TwoPhones()
     let result = try restoreTampered(phones) { contents in
       try contents.editEntries { entries in
+        // Entries 0 to 2 are migratable, and 3 to 5 are this-device-only (`TwoPhones`).
         let migratable = try ItemBlob(parsing: try #require(entries[0].blob))
         let bound = try ItemBlob(parsing: try #require(entries[3].blob))
         entries[3].blob = try ItemBlob(
@@ -170,7 +173,7 @@ struct TamperedBackupTests {
     }
   }
 
-  /// Returns the expected outcomes if the WRAP of a class has other bits.
+  /// Returns the expected outcomes if the WRAP of a class has different bits.
   private func outcomes(
     changed: ProtectionClass?, wrap bits: UInt32
   ) -> [ProtectionClass: MigrationPlan.Outcome] {
@@ -221,7 +224,7 @@ struct TamperedBackupTests {
         }
         let isOneBound = Self.boundClasses.contains(first) != Self.boundClasses.contains(second)
         if isOneBound, first != 3, second != 3 {
-          // One of them now has a device wrap that no device uses, so nothing is restored.
+          // One of the two classes now has a device wrap that no device uses, so nothing is restored.
           #expect(throws: (any Error).self, "\(first) and \(second)") { _ = try restoreTampered(phones, swapped) }
           #expect(try KeychainSnapshot(phones.new.openTestSession()).rows.isEmpty)
           continue

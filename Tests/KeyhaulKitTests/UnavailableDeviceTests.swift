@@ -112,7 +112,7 @@ struct UnavailableDeviceTests {
   }
 
   @Test(
-    "A phone with iOS before 10.2 is not backed up, because it writes another format",
+    "A phone with iOS before 10.2 is not backed up, because it writes a different format",
     arguments: [("4.3.5", false), ("10.1.1", false), ("10.2", true), ("18.1", true)])
   func version(_ version: String, isBackedUp: Bool) throws {
     let setup = try TestSetup()
@@ -122,10 +122,11 @@ struct UnavailableDeviceTests {
     #expect(error?.category == (isBackedUp ? nil : .refused))
   }
 
-  @Test("An empty password and an unreadable number of iterations are refused")
+  @Test("An empty password and an invalid number of iterations are refused")
   func password() throws {
     let setup = try TestSetup()
     let session = try setup.phone("phone").openTestSession()
+    // Together with the iterations of the second step, 20,000,000 exceed the limit.
     for (password, rounds) in [("", 1), ("\0\0", 1), ("pw", 0), ("pw", 20_000_000)] {
       let error = try keyhaulError {
         _ = try BackupExporter.prepare(session, password: secret(password), rounds: rounds)

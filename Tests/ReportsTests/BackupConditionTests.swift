@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Conditions of backups")
 struct BackupConditionTests {
-  @Test("A backup with several anomalies counts as damaged, unless they are all harmless changes")
+  @Test("Several kinds of findings count as damage, unless all of them are changes without a loss")
   func kinds() {
     let falseClaim = BackupFinding.falseClaim(reason: "")
     let table: [(damage: [BackupDamage], findings: [BackupFinding], condition: BackupCondition)] = [
@@ -32,11 +32,12 @@ struct BackupConditionTests {
     arguments: [BackupCondition.unconfirmed, .changed, .damaged, .decryptedCopy])
   func verdictLength(condition: BackupCondition) throws {
     for name in ["phone", "a phone with a name of many words", String(repeating: "x", count: 300)] {
-      let verdict = try #require(condition.verdict(shortest: [name, "the source device"]))
+      let verdict = try #require(condition.verdict(deviceNames: [name, "the source device"]))
       #expect(verdict.split(separator: " ").count <= 15 && verdict.count <= 100, "\(verdict)")
+      // Only a short name fits in the verdict.
       #expect(condition == .decryptedCopy || verdict.contains(name) == (name == "phone"), "\(verdict)")
     }
-    #expect(BackupCondition.usable.verdict(shortest: ["phone"]) == nil)
+    #expect(BackupCondition.usable.verdict(deviceNames: ["phone"]) == nil)
   }
 
   @Test("The sentence about a damaged backup counts only its items, and states that others may be missing")

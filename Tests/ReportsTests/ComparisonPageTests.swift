@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Comparison page")
 struct ComparisonPageTests {
-  /// Returns an item with the outcomes of its protection class, or with the reason that keeps it out of every restore.
+  /// Returns an item with the outcomes of its protection class, or with this reason in every restore.
   private func item(
     _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, account: String = "anna",
     group: String? = "ABCDE12345.org.example.chat"
@@ -38,7 +38,7 @@ struct ComparisonPageTests {
 
   private static let bankGroup = "ABCDE12345.com.example.bank"
 
-  /// Returns items of a chat, of a bank and of an app with a hardware key.
+  /// Returns items of a chat app, of a banking app and of an app with a hardware key.
   private func itemsOfThreeApps() -> [MigrationComparison.Item] {
     [
       item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly), item(2, .whenUnlocked, account: "berta"),

@@ -114,7 +114,7 @@ struct DifferencePageTests {
       protection: .whenUnlockedThisDeviceOnly, persistentReference: nil, reason: .deviceBound)
   }
 
-  @Test("Items that may be encrypted on the other side are listed separately, and the counts add up")
+  @Test("Items that may be encrypted on the other side have their own table and count")
   func possiblyEncrypted() throws {
     let anna = item("anna")
     let page = try PageReader(
@@ -154,7 +154,7 @@ struct DifferencePageTests {
     #expect(page.visibleText.contains("It is not known which of them match."))
   }
 
-  @Test("Backups differ only if there are more possible matches than encrypted items")
+  @Test("A difference is certain only if there are more possible matches than encrypted items")
   func onlyPossiblyEncrypted() throws {
     let anna = item("anna")
     let oneForOne = try page([encryptedItem(0)], entries([bound("berta")]))
@@ -196,6 +196,7 @@ struct DifferencePageTests {
     #expect(withDevice.contains("keyhaul   backup   ./phones/old-phone   -o   new.backup"))
     let withControlCharacter = try visibleText(of: page([], entries([item("anna")]), to: side("a\u{1B}b")))
     #expect(withControlCharacter.contains("keyhaul   plan   ARCHIVE   --to   DEVICE"))
+    // The backslash of the escape is not escaped again.
     #expect(withControlCharacter.contains(#"a\u{1B}b"#) && !withControlCharacter.contains(#"\u{5C}"#))
   }
 
@@ -214,6 +215,7 @@ struct DifferencePageTests {
 
   @Test("A long list is collapsed, and a short list is expanded")
   func folding() throws {
+    // The long list has more rows than `PageTable.rowsPerBody`.
     let longList = entries((0..<60).map { item("account-\($0)") })
     let shortList = Array(longList.prefix(3))
     #expect(try page([], longList).html().contains(#"<details class="items"><summary>"#))

@@ -14,8 +14,8 @@ struct DocumentMemberTests {
   func verification() {
     var verification = BackupVerification(isQuick: false)
     verification.files = .init(
-      listed: 1, present: 2, unstored: 3, missing: 4, unlisted: 5, withMatchingDigest: 6, withoutDigest: 7,
-      withValidPadding: 8, otherSize: 9, unread: 10)
+      listed: 1, present: 2, emptyWithoutPayload: 3, missing: 4, unlisted: 5, withMatchingDigest: 6, withoutDigest: 7,
+      withValidPadding: 8, sizeMismatches: 9, unread: 10)
     verification.items = .init(readable: 11, deviceBound: 12, damaged: 13)
     let document = VerificationDocument(verification, of: "b").json
     #expect(
@@ -110,7 +110,7 @@ struct DocumentMemberTests {
 
   private func accounts(_ items: JSONValue?) -> [JSONValue?]? { items?.arrayValue?.map { $0["account"] } }
 
-  @Test("A comparison's items are listed on their own side, in both directions")
+  @Test("The items of a comparison are listed on their own side, in both orders of the keychains")
   func difference() throws {
     let equal = KeychainEntry(index: 0, item: item("same", .whenUnlocked))
     let onlyInFirst = KeychainEntry(index: 2, item: item("only", .whenUnlocked))
@@ -123,7 +123,8 @@ struct DocumentMemberTests {
     #expect(forward["same"] == 1 && backward["same"] == 1)
     #expect(accounts(forward["removed"]) == ["only"] && accounts(forward["added"]) == [])
     #expect(accounts(backward["removed"]) == [] && accounts(backward["added"]) == ["only"])
-    // An item in `doubtful` is on the side where it can be decrypted, and an item in `sealed` on the other one.
+    // An item in `doubtful` is on the side where it can be decrypted, and an item in `sealed` on the other
+    // side.
     #expect(
       accounts(forward["doubtful"]?["in_first"]) == ["bound"] && accounts(forward["doubtful"]?["in_second"]) == [])
     #expect(
@@ -134,7 +135,7 @@ struct DocumentMemberTests {
     #expect(forward["first"]?["items"] == 3 && forward["second"]?["items"] == 2)
   }
 
-  @Test("A changed item has its index and date of each side, in both directions")
+  @Test("A changed item has the index and the date of each side, in both orders of the keychains")
   func changedItem() throws {
     let old = KeychainEntry(index: 1, item: item("moved", .whenUnlocked, modified: 100))
     let new = KeychainEntry(index: 5, item: item("moved", .afterFirstUnlock, modified: 200))

@@ -17,7 +17,7 @@ struct InspectionPageTests {
       wrappedKey: [UInt8](repeating: 2, count: 40))
     return try Keybag(
       type: .backup, uuid: [UInt8](repeating: 3, count: 16), salt: [UInt8](repeating: 4, count: 20),
-      iterations: 10_000, secondRound: .init(rounds: 10_000_000, salt: [UInt8](repeating: 5, count: 20)),
+      iterations: 10_000, secondStep: .init(iterations: 10_000_000, salt: [UInt8](repeating: 5, count: 20)),
       classKeys: [key])
   }
 
@@ -48,7 +48,7 @@ struct InspectionPageTests {
       index: index, undecryptable: identity, protection: protection, persistentReference: nil, reason: reason)
   }
 
-  @Test("The page lists the anomalies, counts encrypted items, and states the duration of the unlock")
+  @Test("The page lists the findings, counts encrypted items, and states how long the unlock took")
   func findings() throws {
     var backup = try Self.backup([item(0, .whenUnlocked)])
     let htmlWithoutFindings = try page(backup).html()
@@ -158,7 +158,7 @@ struct InspectionPageTests {
     let visibleText = try PageReader(page(backup).html()).visibleText
     #expect(visibleText.contains("encrypted with the password"))
     #expect(visibleText.contains("10,000,000 + 10,000 iterations, about 0.8 s on the machine that made this page"))
-    #expect(visibleText.contains("items: after first unlock") == false && visibleText.contains("items: when unlocked"))
+    #expect(!visibleText.contains("items: after first unlock") && visibleText.contains("items: when unlocked"))
     #expect(visibleText.contains("keyhaul   inspect   'my   backup'   --format   html"))
     #expect(visibleText.contains("This page contains no account names and no passwords."))
   }
@@ -204,7 +204,7 @@ struct InspectionPageTests {
     #expect(try PageReader(page(file).html()).visibleText.contains("keyhaul   verify   'standard   input'"))
   }
 
-  @Test("The page describes every class number of the keybag and of unbound keys")
+  @Test("The page shows the number and the purpose of each class key, and the verdict names unbound class keys")
   func classNumbers() throws {
     let reader = try PageReader(page(Self.backup([])).html())
     let cells = reader.texts.filter { ["th", "td"].contains($0.element) }.map(\.text)

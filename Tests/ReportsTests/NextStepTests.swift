@@ -56,7 +56,7 @@ struct BackupPlanStepTests {
   private let bound = decision(3, .staysBehind(.deviceBound))
   private let existing = [identity("there")]
 
-  @Test("There are no steps if a restore would put no item on the target")
+  @Test("There are steps only if a restore would put an item on the target")
   func nothingToRestore() {
     let same = decision(1, .migrates(.identical))
     let older = decision(2, .migrates(.keepsExisting))

@@ -57,7 +57,7 @@ struct OutlookPageTests {
       MigrationComparison(items, current: toNewDevice), planForNewDevice: plan, sourceIsBackup: true,
       triedDeviceKey: false)
     let source = PlanDocument.Source(
-      kind: .archive, name: "family.backup", device: nil, made: "2026-11-20T18:04:10Z", deviceName: phone,
+      kind: .archive, name: "family.backup", device: nil, backupDate: "2026-11-20T18:04:10Z", deviceName: phone,
       encrypted: hasPassword, digest: "sha256:" + String(repeating: "4f", count: 32))
     let apps = AppDirectory(
       installed: ["org.example.bank": "Example Bank", "org.example.mail": "Example Mail"],
@@ -67,7 +67,7 @@ struct OutlookPageTests {
       sourceArgument: "family.backup", isRedacted: isRedacted)
   }
 
-  @Test("The heading has at most 12 words and the verdict at most 15, with any phone name")
+  @Test("The heading has at most 12 words, and the verdict at most 15 words and 100 characters, with any phone name")
   func headings() throws {
     let names = [
       nil, "Santas Phone", "a phone with a name of many words that goes on and on", String(repeating: "x", count: 300),
@@ -90,7 +90,7 @@ struct OutlookPageTests {
       summary(unreadableCount: 1).verdict == "2 of 6 keychain items reach a new iPhone; 3 stay behind, 1 unreadable.")
   }
 
-  @Test("The outlook page has tiles, the diagram by app, cards and the checklist, like a plan page")
+  @Test("The outlook page has tiles, the diagram by app, cards and the checklist")
   func parts() throws {
     let html = try page().html()
     let reader = try PageReader(html)
@@ -100,7 +100,7 @@ struct OutlookPageTests {
     #expect(reader.elements.count { $0 == "main" } == 1 && reader.elements.count { $0 == "h1" } == 1)
     let visibleText = reader.visibleText
     #expect(visibleText.contains("Example Bank") && visibleText.contains("Example Mail"))
-    // The position of an encrypted item does not help the user.
+    // The index of an encrypted item does not help the user.
     #expect(
       visibleText.contains("The names of 2 items are encrypted too, so Keyhaul cannot say which apps they belong to."))
     #expect(!visibleText.contains("items 3 and 4"))

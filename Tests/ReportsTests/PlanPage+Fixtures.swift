@@ -21,13 +21,13 @@ extension PlanPage {
       removedRowCount: 0)
     if isRedacted { plan = plan.redacted }
     let document = PlanDocument(
-      made: "2026-11-21T09:12:44Z",
+      planTime: "2026-11-21T09:12:44Z",
       source: PlanDocument.Source(
-        kind: kind, name: name, device: nil, made: "2026-11-20T18:04:10Z", deviceName: device, encrypted: isEncrypted,
-        digest: "sha256:" + String(repeating: "4f", count: 32)),
+        kind: kind, name: name, device: nil, backupDate: "2026-11-20T18:04:10Z", deviceName: device,
+        encrypted: isEncrypted, digest: "sha256:" + String(repeating: "4f", count: 32)),
       target: PlanDocument.Target(
-        name: target, sameDevice: isSameDevice, claimsSameDevice: false, state: state, passcodeSet: true,
-        items: 2, revision: "r17"),
+        name: target, sameDevice: isSameDevice, claimsSameDevice: false, state: state, isPasscodeSet: true,
+        itemCount: 2, revision: "r17"),
       plan: plan, limitation: nil, findings: findings)
     return PlanPage(
       plan, as: isRedacted ? document.redactingNames() : document, apps: isRedacted ? AppDirectory([]) : apps,

@@ -143,7 +143,7 @@ struct PlanPageTests {
     #expect(try !visibleText(of: .make(decisions, isRedacted: true)).contains("(names no app)"))
   }
 
-  @Test("Encrypted items are counted, and their positions are not listed")
+  @Test("Encrypted items are counted, and their indexes are not listed")
   func encryptedItems() throws {
     let decisions = [encryptedItem(3, .staysBehind(.deviceBound)), encryptedItem(1204, .staysBehind(.deviceBound))]
     let visibleText = try visibleText(of: .make(decisions))
@@ -160,7 +160,7 @@ struct PlanPageTests {
       commands.contains(#"keyhaul   plan   'my   backup'   --to   'it'\''s'   --existing   merge   -o   move.plan"#))
   }
 
-  @Test("Commands contain the typed argument of the target, and none backs up a real device")
+  @Test("Commands contain the typed argument of the target, and no command backs up a real device")
   func devicesInCommands() throws {
     let pageForPath = PlanPage.make([decision(0, .migrates(.new))], targetArgument: "./phones/new-phone")
     #expect(try visibleText(of: pageForPath).contains("--to   ./phones/new-phone"))

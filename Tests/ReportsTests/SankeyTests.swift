@@ -20,8 +20,8 @@ struct SankeyTests {
         group: "ABCDE12345.org.example.app\(Int.random(in: 0..<20, using: &random))",
         protection: classes.randomElement(using: &random) ?? nil)
     }
-    let removed = Int.random(in: 0...40, using: &random)
-    return SankeyDiagram(decisions, by: axis, apps: AppDirectory([]), removedCount: removed)
+    let removedCount = Int.random(in: 0...40, using: &random)
+    return SankeyDiagram(decisions, by: axis, apps: AppDirectory([]), removedCount: removedCount)
   }
 
   @Test("Each combination of class and outcome has a flow, and each item is in one flow")
@@ -91,6 +91,7 @@ struct SankeyTests {
 
   @Test("Bars and labels do not overlap and are inside the drawing", arguments: 0..<40)
   func layout(seed: Int) {
+    // The limits allow for rounding by a hundredth of a pixel.
     for axis in [SankeyDiagram.Axis.app, .kind, .protection] {
       let layout = SankeyLayout(diagram(seed: UInt64(seed), by: axis))
       for bars in [layout.origins.map(\.bar), layout.destinations.map(\.bar)] {

@@ -8,10 +8,10 @@ Four parts use real files and the program's command line:
 1. Published readers open the backups of the Python writer, in every layout that they support, and extract each file.
    This validates the Python code.
 2. Published readers and the Python reader open Keyhaul's backups, also after `rekey` and `convert`. Each item equals
-   that of the device.
+   the item on the device.
 3. Keyhaul plans and restores backups of the Python writer. Each item equals its description.
-4. The files that Keyhaul exports or copies unencrypted equal those that published readers extract, and so do their
-   times.
+4. The files that Keyhaul exports or copies unencrypted equal the files that published readers extract, and have the
+   same times.
 """
 
 import argparse
@@ -225,21 +225,22 @@ def same_items(checks, text, expected, found, only_expected=False):
     checks.check(
         not missing and not extra, f"{text}: the same {len(expected_items)} items",
         f"missing {sorted(missing)}, unexpected {sorted(extra)}")
-    attributes = dates = 0
+    attribute_count = date_count = 0
     faults = []
     common_names = sorted(expected_items.keys() & found_items.keys())
     for name in common_names:
         item = expected_items[name]
         faults += [f"{name}: {line}" for line in item_differences(item, found_items[name], only_expected)]
-        attributes += len(item[1])
-        dates += len(DATES & set(item[1]))
+        attribute_count += len(item[1])
+        date_count += len(DATES & set(item[1]))
     checks.check(
-        not faults, f"{text}: {attributes} attributes ({dates} dates) and {len(common_names)} secrets equal",
+        not faults,
+        f"{text}: {attribute_count} attributes ({date_count} dates) and {len(common_names)} secrets equal",
         "\n        ".join(faults[:10]))
 
 
 def is_exported(entry, device_only):
-    """Return whether a backup contains an item of a device. `device_only` has the identities of other items."""
+    """Return whether a backup contains an item of a device. `device_only` has the identities of items in no backup."""
     return entry["protection"] != "akpu" and identity(program_item(entry)) not in device_only
 
 
@@ -380,7 +381,7 @@ def check_backup_folder(checks, work, program, device, key, name, iterations):
 
 
 def check_seal(checks, name, folder, backup):
-    """Check that Keyhaul.seal equals the one that Python makes."""
+    """Check that Keyhaul.seal equals the seal that Python makes."""
     seal = keyhaul_seal.make_seal(folder, backup.layout, getattr(backup, "manifest_key", None))
     checks.check_equal(
         (folder / keyhaul_seal.NAME).read_bytes(), seal, f"{name}: the seal equals the one that Python makes"
@@ -498,10 +499,10 @@ def after_restore(table, dictionary):
 
 
 def check_plans_and_restores(checks, work, program, fixtures, description):
-    """Check the plans and restores of backups in several layouts, to another device and to the same one."""
+    """Check the plans and restores of backups in several layouts, to another device and to the source device."""
     checks.section("3. Keyhaul plans and restores backups of the Python writer")
     quick = dict(sha256_iterations=QUICK_ITERATIONS, password=PASSWORD.encode())
-    other = {
+    other_device_options = {
         "keybag 3, SHA-1 only": dict(quick, keybag_version=3, sha256_iterations=0),
         "keybag 4": quick,
         "keybag 5, ascending": dict(quick, keybag_version=5, is_ascending=True),
@@ -511,11 +512,11 @@ def check_plans_and_restores(checks, work, program, fixtures, description):
         "unpadded manifest": dict(quick, is_manifest_padded=False),
         "no password": dict(password=None),
     }
-    same = {"same device": quick, "same device, no password": dict(password=None)}
-    for number, (name, options) in enumerate([*other.items(), *same.items()]):
+    same_device_options = {"same device": quick, "same device, no password": dict(password=None)}
+    for number, (name, options) in enumerate([*other_device_options.items(), *same_device_options.items()]):
         checks.run_part(
-            check_restore, checks, work, program, fixtures, description, name, number, options, name in same
-        )
+            check_restore, checks, work, program, fixtures, description, name, number, options,
+            name in same_device_options)
 
 
 def check_restore(checks, work, program, fixtures, description, name, number, options, same_device):
@@ -631,9 +632,9 @@ def check_files(checks, work, program, case):
     secret = work_folder / "password"
     secret.write_bytes(case.options.password)
     secret.chmod(0o600)
-    exported, clear = work_folder / "exported", work_folder / "clear"
+    exported, unencrypted_copy = work_folder / "exported", work_folder / "clear"
     program.run("export", path, "--files", exported, "--password-file", secret)
-    program.run("convert", path, "--decrypted", "-o", f"{clear}/", "--password-file", secret)
+    program.run("convert", path, "--decrypted", "-o", f"{unencrypted_copy}/", "--password-file", secret)
     keyhaul_files = read_tree(exported)
     stored = {f"{file['domain']}/{file['path']}": base64.b64decode(file["base64"]) for file in expectations["files"]}
     checks.check_equal(
@@ -649,14 +650,14 @@ def check_files(checks, work, program, case):
             else {}
         )
         check_same_files(checks, f"{case.name}, exported: {reader}", keyhaul_files, reader_files, truncated)
-    check_unencrypted_copy(checks, f"{case.name}, unencrypted", clear, keyhaul_files, work_folder)
+    check_unencrypted_copy(checks, f"{case.name}, unencrypted", unencrypted_copy, keyhaul_files, work_folder)
 
 
-def check_unencrypted_copy(checks, name, clear, keyhaul_files, work_folder):
+def check_unencrypted_copy(checks, name, copy, keyhaul_files, work_folder):
     """Check that other readers extract the exported files from an unencrypted copy, and that its manifest is valid."""
     for reader in ("pyiosbackup", "dissect.target"):
-        check_same_files(checks, f"{name}: {reader}", keyhaul_files, ALL_READERS[reader](clear, "", work_folder))
-    with contextlib.closing(sqlite3.connect(f"file:{clear / 'Manifest.db'}?mode=ro", uri=True)) as database:
+        check_same_files(checks, f"{name}: {reader}", keyhaul_files, ALL_READERS[reader](copy, "", work_folder))
+    with contextlib.closing(sqlite3.connect(f"file:{copy / 'Manifest.db'}?mode=ro", uri=True)) as database:
         checks.check_equal(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)],
                            f"{name}: sqlite3 finds no fault in the manifest")
         rows = database.execute("SELECT domain, relativePath FROM Files WHERE flags = 1").fetchall()

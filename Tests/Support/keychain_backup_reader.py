@@ -3,8 +3,8 @@
 
     keychain_backup_reader.py BACKUP [--password-file F] [--device-key-file K] --json
 
-Prints every item with its typed attributes and its secret. The code follows the description of the format, not
-Keyhaul's code, so that the two can be compared.
+Prints every item with its typed attributes and its secret. The code follows docs/Format.md and not Keyhaul's
+code, so that the results can be compared.
 """
 
 import argparse

@@ -4,10 +4,10 @@
     kill_commands.py PROGRAM [--kills 1000] [--seed N] [--only SCENARIO]
 
 Each round copies a folder with devices and backups, starts one command in a new process group, and sends SIGKILL at a
-moment between its start and the end of an undisturbed run. Then the state must be that before the command or that after
-a complete run: the items with their secrets, the password, and the result of `verify`. Other files must be unchanged. A
-reading command must work. The command itself, run again, must reach the state of an undisturbed run, and leave no other
-files. Only kills of a running program count. Exit 1 if a check fails.
+moment between its start and the end of an undisturbed run. Then the items with their secrets, the password, and the
+result of `verify` must be as before the command or as after a complete run. Other files must be unchanged. A reading
+command must work. A second run of the command must reach the state of an undisturbed run, and leave no other files.
+Only kills of a running program count. Exit 1 if a check fails.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from bench_data import write_description
 from checks import Checks
 
 OLD_PASSWORD, NEW_PASSWORD = "old-password", "new-password"
-# Files with the passcode of the description `old-phone`, and with a different one.
+# Files with the passcode of the description `old-phone`, and with a different passcode.
 PASSCODE_FILE, NEW_PASSCODE_FILE = "pin", "new-pin"
 # Attributes that are random or depend on the time of a write.
 VOLATILE_ATTRIBUTES = {"cdat", "mdat", "UUID", "persistref", "sha1"}
@@ -40,9 +40,10 @@ CHAT = "ABCDE12345.org.example.chat"
 # Three quarters of these items are in one table. Above 2,000 new rows, a restore drops a table's indexes and creates
 # them again.
 LARGE_ITEM_COUNT = 2_800
+# The options with the password of a backup, and those that set a new password.
 KEY = ["--password-file", OLD_PASSWORD]
 NEW_KEY = ["--new-password-file", NEW_PASSWORD, "--rounds", "1"]
-# The options that select one item, and those that add it.
+# The options that select one item, and the options that add it.
 ITEM_QUERY = ["--service", "one item", "--account", "anna"]
 NEW_ITEM_OPTIONS = [*ITEM_QUERY, "--access-group", GROUP, "--secret-file", "secret"]
 DEVICE_READERS = [["item", "find", "phone"], ["device", "show", "phone"], ["device", "list"]]
@@ -96,7 +97,7 @@ class Sandbox:
         return sorted(items)
 
     def device(self, name):
-        """Return the state of a device."""
+        """Return the state and the items of a device."""
         code, output, error_output = self.run("device", "show", name, "--json")
         state = json.loads(output).get("state") if code == 0 else f"{code}: {error_output}"
         return "device", state, self.items(name)
@@ -118,7 +119,7 @@ class Sandbox:
         """Return the password, the verdict, the seal and the items of a backup, or None if there is no backup."""
         if not (self.folder / name).exists():
             return None
-        # Keyhaul rejects a password for an unencrypted backup (14).
+        # The code is 12 if the password is wrong, and 14 if the backup has no password.
         for password in (OLD_PASSWORD, NEW_PASSWORD, None):
             key = ["--password-file", password] if password else []
             code, output, error_output = self.run("verify", name, *key, "--json")
@@ -203,15 +204,16 @@ def is_empty_journal(path):
 
 
 def is_lock(name):
-    """Return whether a file is a device's lock.
+    """Return whether a file is the lock file of a device.
 
-    The lock contains the process that held it last. A command that reads a backup locks the device whose key it needs.
+    The file contains the process that last held the lock. A command that reads a backup locks the device whose key it
+    needs.
     """
     return name.startswith("home/") and name.endswith("/lock")
 
 
 def without_locks(digests):
-    """Return the digests of files that are not locks."""
+    """Return the digests of all files except lock files."""
     return {name: digest for name, digest in digests.items() if not is_lock(name)}
 
 
@@ -238,13 +240,13 @@ class Scenario:
     changed_names: list
     # Commands that only read, and have to work after a kill.
     reading_commands: list
-    # The exit codes of a second run if the first one was complete, and a writing command that follows it.
+    # The exit codes of a second run if the first run was complete, and a writing command to run after it.
     repeat_codes: tuple = (0,)
     follow_up: list = field(default_factory=list)
     setup: list = field(default_factory=list)
     # The command writes so many pages that a power cut after each would take too long.
     is_large: bool = False
-    # Other exit codes of a complete run, after which the command reports faults of what it read.
+    # Other exit codes of a complete run, in which the command reports faults of the source.
     partial_codes: tuple = ()
     # Exit codes of a command that changed nothing, because the device whose key it needs is unavailable.
     refusal_codes: tuple = ()
@@ -392,7 +394,7 @@ def device_scenarios():
         state_of("device", "fresh"), ["home/fresh"], other_readers, repeat_codes=(64,),
         follow_up=["item", "update", "fresh", *ITEM_QUERY, "--new-label", "x", "--yes"], setup=BACKUP_WITHOUT_DEVICE,
         partial_codes=(3,))
-    # The next commands on devices of that folder remove the remaining files.
+    # The next commands on devices in the same device folder remove the remaining files.
     yield Scenario(
         "device delete", ["device", "delete", "phone", "--confirm", "phone"], state_of("device", "phone"),
         [*phone, "home/other"], other_readers, repeat_codes=(10,),
@@ -532,7 +534,7 @@ class CommandTester:
             origin, old_state, new_state, files(origin), names_after, seconds)
 
     def kill_once(self, scenario):
-        """Kill the command of a scenario once, and check the result. Return early if it ended before the kill."""
+        """Kill the command of a scenario once, and check the result. Return early if the command ended first."""
         if scenario.name not in self.references:
             self.record_reference(scenario)
         reference = self.references[scenario.name]
@@ -566,10 +568,10 @@ class CommandTester:
         self.checks.check(code in (0, 3, 4), f"{context}: {' '.join(command)} ended with {code}: {error_output}")
 
     def check_state(self, scenario, reference, sandbox, context):
-        """Check that the state is the old or the new one, or that some files were exported. Return the state."""
+        """Check that the state is the old or the new state, or that some files were exported. Return the state."""
         old, new = reference.old_state, reference.new_state
         has_changed = without_locks(files(sandbox.folder)) != without_locks(reference.files_before)
-        # Reading a state takes long, and that of unchanged files is known.
+        # Reading a state takes long. Unchanged files have the old state.
         state = scenario.read_state(sandbox) if has_changed else old
         is_partial = isinstance(new, dict) and bool(state) and set(state.items()) < set(new.items())
         self.checks.check(

@@ -4,9 +4,9 @@
     kill_exports.py PROGRAM [--kills 200] [--seed N]
 
 The program is killed with SIGKILL, up to three times for one folder, at a moment between its start and the end of an
-undisturbed run. After each kill, every exported file must equal that of the backup. After the next run, the tree
-must be that of an undisturbed run: contents, modes, times, links and the manifest. Other files must be unchanged. Only
-kills of a running program count. Exit 1 if a check fails.
+undisturbed run. After each kill, every exported file must equal the file in the backup. After the next run, the tree
+must equal the tree of an undisturbed run: contents, modes, times, links and the manifest. Other files must be
+unchanged. Only kills of a running program count. Exit 1 if a check fails.
 """
 
 import argparse
@@ -26,7 +26,9 @@ from checks import Checks
 
 PASSWORD = b"correct horse"
 CHAT = "AppDomain-org.example.chat"
-EXPORT_FILES = (".keyhaul-part", "keyhaul-files.jsonl")
+# The folder for unfinished files, and the list of the exported files.
+PART_FOLDER, FILE_LIST = ".keyhaul-part", "keyhaul-files.jsonl"
+EXPORT_FILES = (PART_FOLDER, FILE_LIST)
 
 
 def write_backup(backup_path):
@@ -56,7 +58,7 @@ def tree(folder):
     entries = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if name.parts[0] == EXPORT_FILES[0]:
+        if name.parts[0] == PART_FOLDER:
             continue
         status = path.lstat()
         # The mode of a link depends on the system.
@@ -78,7 +80,7 @@ def contents(entries):
 
 
 class Exports:
-    """Runs of the command."""
+    """Starts, finishes and kills exports of one backup."""
 
     def __init__(self, program, folder):
         self.folder = folder
@@ -107,7 +109,7 @@ class Exports:
 
 
 class KillTest:
-    """An undisturbed export, and exports that are killed and run again, whose results are compared with it."""
+    """An undisturbed export, and exports that are killed and run again. Their results must equal the first one."""
 
     def __init__(self, program, folder, checks, rng):
         self.folder, self.target, self.checks, self.rng = folder, folder / "target", checks, rng
@@ -149,7 +151,7 @@ class KillTest:
         self.checks.check(
             not different,
             f"{context}: {len(different)} files differ from an undisturbed run, such as {different[:3]}")
-        self.checks.check(not (self.target / EXPORT_FILES[0]).exists(), f"{context}: {EXPORT_FILES[0]} is left")
+        self.checks.check(not (self.target / PART_FOLDER).exists(), f"{context}: {PART_FOLDER} is left")
         self.checks.check(
             self.surroundings() == self.expected_surroundings, f"{context}: something outside of the folder changed")
         shutil.rmtree(self.target)

@@ -328,7 +328,7 @@ def normalized_name(sets):
     def encoded_attribute(identifier, string_type, text):
         return der(SEQUENCE, encoded_identifier(identifier), der(tags[string_type], text.encode()))
 
-    # A set keeps the order of the certificate, which is that of the encodings before normalization.
+    # The attributes of a set stay in the order of the certificate, which sorts their encodings without normalization.
     content = b""
     for attributes in sets:
         pairs = sorted(

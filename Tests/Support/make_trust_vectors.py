@@ -118,11 +118,11 @@ def with_old_signature(certificate, signing_key, digest):
     return x509.load_der_x509_certificate(der.replace(certificate.signature, signature))
 
 
-def with_flipped_bit(party):
+def with_flipped_bit(certified_key):
     """Return a certificate whose signature has one bit flipped."""
-    changed = bytearray(party.der)
+    changed = bytearray(certified_key.der)
     changed[-1] ^= 1
-    forged = copy.copy(party)
+    forged = copy.copy(certified_key)
     forged.der = bytes(changed)
     return forged
 
@@ -158,8 +158,8 @@ class Chain:
             "policy": self.policy,
             "host": self.host,
             "at": self.at,
-            "certificates": [party.der.hex() for party in self.certificates],
-            "anchors": [party.der.hex() for party in self.anchors],
+            "certificates": [certified_key.der.hex() for certified_key in self.certificates],
+            "anchors": [certified_key.der.hex() for certified_key in self.anchors],
             "status": int(self.status),
             "length": self.length,
         }
@@ -251,7 +251,7 @@ def constraint_chains(example):
 
 
 def purpose_chains(example):
-    """Yield chains whose leaf is used for its purpose or for another one, and one with an unknown extension."""
+    """Yield chains whose leaf is used for its purpose or for another purpose, and a chain with an unknown extension."""
     middle = example.middle
     yield example.chain(
         "a server's certificate as a client's", policy="client", status=Status.INVALID_EXTENDED_KEY_USAGE)
@@ -402,15 +402,15 @@ class KeyFile:
         }
 
 
-def identity(party, label):
+def identity(certified_key, label):
     """Return the expected identity of a certified key."""
-    public_key_digest = hashlib.sha1(encoded_public_key(party)).hexdigest()
-    return {"certificate": party.der.hex(), "key": public_key_digest, "label": label}
+    public_key_digest = hashlib.sha1(encoded_public_key(certified_key)).hexdigest()
+    return {"certificate": certified_key.der.hex(), "key": public_key_digest, "label": label}
 
 
-def encoded_public_key(party):
+def encoded_public_key(certified_key):
     """Return the public key of a certified key: PKCS#1 for RSA, otherwise an uncompressed point."""
-    key = party.key.public_key()
+    key = certified_key.key.public_key()
     if isinstance(key, rsa.RSAPublicKey):
         return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1)
     return key.public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
@@ -423,18 +423,20 @@ def encryption_with(password):
     return serialization.BestAvailableEncryption(password.encode())
 
 
-def pkcs12_file(party, root, encryption, label=b"Anna's key"):
+def pkcs12_file(certified_key, root, encryption, label=b"Anna's key"):
     """Return a file of `cryptography` with a key, its certificate and its root."""
-    return pkcs12.serialize_key_and_certificates(label, party.key, party.certificate, [root.certificate], encryption)
+    return pkcs12.serialize_key_and_certificates(
+        label, certified_key.key, certified_key.certificate, [root.certificate], encryption
+    )
 
 
-def openssl_pkcs12_file(party, *options, password=PASSWORD):
+def openssl_pkcs12_file(certified_key, *options, password=PASSWORD):
     """Return a file of `openssl` with a key and its certificate, labeled "old"."""
     with tempfile.TemporaryDirectory() as folder:
         key_path, certificate_path, target = (pathlib.Path(folder) / name for name in ("key", "certificate", "out"))
-        key_path.write_bytes(party.key.private_bytes(
+        key_path.write_bytes(certified_key.key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-        certificate_path.write_bytes(party.certificate.public_bytes(serialization.Encoding.PEM))
+        certificate_path.write_bytes(certified_key.certificate.public_bytes(serialization.Encoding.PEM))
         subprocess.run(
             ["openssl", "pkcs12", "-export", "-inkey", str(key_path), "-in", str(certificate_path), "-name", "old",
              "-passout", "pass:" + password, "-out", str(target), *options],

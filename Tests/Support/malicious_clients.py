@@ -41,13 +41,14 @@ PASSWORD = "password-of-the-device"
 MALICIOUS_PASSWORD = "password-of-a-malicious-client"
 # A part of every file name that a session tries to create outside of the device.
 CANARY = f"keyhaul-canary-{os.getpid()}"
-# The server must close a connection within these times: after the client's end, without a handshake, and if it is idle.
+# The server must close a connection within these times: after the client has ended its side, if the client begins no
+# handshake, and if the connection is idle.
 CLOSING_SECONDS, HANDSHAKE_SECONDS, IDLE_SECONDS = 30, 10, 60
 # Limits for the server's peak memory and for its growth, in bytes.
 MAX_MEMORY, MAX_GROWTH = 400 << 20, 64 << 20
 # The version of the protocol of usbmuxd, and the type of a message that is a property list.
 MULTIPLEXER_VERSION, PLIST_MESSAGE = 1, 8
-# The codes of a part of a file in mobilebackup2: contents, a missing file, and the end.
+# The codes in mobilebackup2 for the contents of a file, for a missing file, and for the end of a file.
 FILE_DATA, FILE_MISSING, FILE_END = b"\x0c", b"\x06", b"\0"
 # Waiting for the end of idle connections takes a minute, so only long runs do it.
 MIN_COUNT_FOR_IDLE_CHECK = 5_000
@@ -71,7 +72,7 @@ class Server:
             self.contexts[name] = self.context(name, self.records[name])
 
     def context(self, name, record):
-        """Return the TLS settings of a paired client. Without a record, it shows no certificate."""
+        """Return the TLS settings of a paired client. Without a record, the client shows no certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_ciphers("ALL:@SECLEVEL=0")
@@ -237,7 +238,7 @@ def service(server, name, service_name):
 # Malicious messages
 
 def random_bytes(rng, max_count=4_000):
-    """Return at least one byte."""
+    """Return from one to `max_count` random bytes."""
     return rng.randbytes(rng.randint(1, max_count))
 
 
@@ -485,7 +486,7 @@ def reused_port(rng, server):
 
 
 def second_connection(rng, server, port):
-    """Connect to a port of a service that is connected."""
+    """Connect twice to the port of a service."""
     connection = Connection(server).connect("old-phone", port)
     expect_refused_connection(server, "old-phone", port, "a port accepted two connections")
     connection.expect_end()
@@ -543,7 +544,7 @@ def small_service(rng, server):
     connection.expect_end()
 
 
-# Operations of AFC (Apple File Conduit). A device sends AFC_DATA, in answers with content.
+# Operations of AFC (Apple File Conduit). A device sends AFC_DATA in answers that have content.
 AFC_DATA, AFC_LIST, AFC_REMOVE, AFC_MAKE_DIRECTORY, AFC_FILE_INFO, AFC_OPEN = 2, 3, 8, 9, 10, 13
 AFC_READ, AFC_WRITE, AFC_SEEK, AFC_TELL, AFC_CLOSE, AFC_LOCK = 15, 16, 17, 18, 20, 27
 
@@ -627,9 +628,9 @@ class BackupClient:
     def send(self, message):
         self.connection.frame(message, binary=self.rng.random() < 0.5)
 
-    def request(self, name, **others):
+    def request(self, name, **members):
         udid = self.connection.server.udid("old-phone")
-        self.send(["DLMessageProcessMessage", {"MessageName": name, "TargetIdentifier": udid, **others}])
+        self.send(["DLMessageProcessMessage", {"MessageName": name, "TargetIdentifier": udid, **members}])
 
     def status(self, code=0, content=None):
         self.send(["DLMessageStatusResponse", code % 2**64 if self.rng.random() < 0.3 else code, "text", content or {}])
@@ -718,6 +719,7 @@ def backup_refused(rng, server):
     else:
         client.request("ChangePassword", NewPassword=MALICIOUS_PASSWORD)
     code = client.error_code(client.connection.answer())
+    # 207 means a wrong password.
     require(code in (1, 207), "the device carried out a request that it must refuse")
     client.connection.expect_end()
 
@@ -760,7 +762,7 @@ def send_wrong_file(rng, client, name):
         client.send_name(name)
         client.connection.send(client.part(bytes([rng.randrange(256)]), b"\0"))
     elif kind == "endless":
-        # To the limit, or for a while.
+        # The parts reach the limit for a file, or end before it.
         client.send_name(name)
         for _ in range(rng.randint(1, 40)):
             client.connection.send(client.part(FILE_DATA, bytes(32_768)))
@@ -835,7 +837,7 @@ SESSIONS = {
 
 
 class Usage:
-    """The memory, descriptors and threads of a process, and the most memory of all samples."""
+    """Reads the current and the peak memory, the descriptors and the threads of a process."""
 
     def __init__(self, process):
         self.folder = pathlib.Path(f"/proc/{process}")
@@ -949,7 +951,7 @@ class PairedDevices:
 
 
 def check_usage(usage, before):
-    """Check the descriptors, threads and memory of the server against those before. Return the present ones."""
+    """Compare the descriptors, threads and memory of the server with earlier values. Return the present values."""
     # A thread ends a moment after it closed its descriptors.
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline:
@@ -965,7 +967,7 @@ def check_usage(usage, before):
 
 
 class FilesBefore:
-    """The files of the devices and of the test before the sessions, to compare with those after them."""
+    """The files of the devices and of the test before the sessions, to compare with the files afterwards."""
 
     def __init__(self, paired):
         self.paired, self.digests, self.paths = paired, digests(paired.devices.home), paired.paths()

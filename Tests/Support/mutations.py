@@ -27,7 +27,7 @@ class Mutation:
 
     @property
     def parts(self):
-        """The excerpt in three parts: the text before « and », between them, and after them."""
+        """The excerpt in three parts: the text before «, the text between « and », and the text after »."""
         before, remainder = self.context.split("«")
         return before, *remainder.split("»")
 
@@ -52,7 +52,7 @@ def add(kind, file, context, mutant, summary, suites, is_statement=False):
 # - SECRET: A secret or name is shown that should be left out.
 # - SYNC: Data is not synced to the disk.
 # - INVERTED: A condition always holds.
-# - SWAPPED: A value is reported under the name of another one.
+# - SWAPPED: A value is reported under the name of another value.
 # - EXIT: An exit code is wrong.
 EDGE, VARIANT, FIELD, DEFAULT, LIMIT = "edge of a range", "second variant", "field", "default", "limit"
 FORMAT, SECRET, SYNC, INVERTED, SWAPPED, EXIT = "report format", "secret", "sync", "condition", "swapped", "exit code"
@@ -85,8 +85,8 @@ add(
 add(
     LIMIT,
     "Library/KeychainFormats/Keybags/Keybag.swift",
-    "guard «groupStarts.count <= Self.maximumClassKeyCount» else",
-    "groupStarts.count < Self.maximumClassKeyCount",
+    "guard «keyStarts.count <= Self.maximumClassKeyCount» else",
+    "keyStarts.count < Self.maximumClassKeyCount",
     "keybags: 64 class keys are refused",
     "KeybagFaultTests",
 )
@@ -374,7 +374,7 @@ add(
 add(
     SECRET,
     "Library/Reports/Documents/Items/FoundItemsCSV.swift",
-    "guard let item = row.item, «!(omitsProtectedSecrets && item.requiresAuthentication)», let secret",
+    "guard let item = entry.item, «!(omitsProtectedSecrets && item.requiresAuthentication)», let secret",
     "true",
     "item find --format csv --reveal: protected secrets are printed",
     "FoundItemsCSVTests|ProtectedSecretTests",
@@ -398,7 +398,7 @@ add(
 add(
     SWAPPED,
     "Library/Reports/Documents/Backups/VerificationDocument.swift",
-    "\"other_size\": .count(«files.otherSize»)",
+    "\"other_size\": .count(«files.sizeMismatches»)",
     "files.unread",
     "verify --json: other_size states the number of unread files",
     "DocumentMemberTests",
@@ -496,7 +496,7 @@ add(
 add(
     FORMAT,
     "CommandLine/keyhaul/BackupBatch/Formatters/ResultFormatter.swift",
-    "«isShown ? UntrustedText.escaped(CSV.fields(fields)) + \"\\n\" : CSV.line(fields)»",
+    "«isOnTerminal ? UntrustedText.escaped(CSV.fields(fields)) + \"\\n\" : CSV.line(fields)»",
     "CSV.line(fields)",
     "verify --format csv of many backups: control characters reach the terminal",
     "BatchCommandTests",

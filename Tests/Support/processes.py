@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Run programs, and measure the resources that each uses.
 
-`ru_maxrss` keeps the peak memory of the parent over exec: if a process of 70 MB starts a program of 20 MB, it reports
-70. Therefore a small process, which is started first, starts all other programs.
+`ru_maxrss` includes the peak memory that the parent had before exec. If a process of 70 MB starts a program of 20 MB,
+the value is 70 MB. Therefore a small process, which is started first, starts all other programs.
 """
 
 import json

@@ -50,7 +50,7 @@ FONT_CONFIGURATION = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.
 {families}
 </fontconfig>"""
 MONOSPACED = "JetBrains Mono"
-# The font of the images, and other fonts in which the layout must not break, because it does not measure text.
+# The font of the images. The layout must also work in the other fonts, because the pages cannot measure text.
 IMAGE_FONT, OTHER_FONTS = "Inter", ("DejaVu Sans", "Liberation Sans", "Noto Sans")
 MAX_PRINT_SECONDS = 30
 # The text color of the light scheme, which paper also has.
@@ -86,8 +86,8 @@ class Workspace:
                  "--new-label", "Wi-Fi at home", "--new-secret-file", "secret", "--yes")
         self.run("item", "delete", "old-phone", "--service", "home.example", "--account", "guest", "--yes")
 
-    def name_apps(self, backup):
-        """Give a backup the form that Finder gives one: installed apps in Info.plist, and no seal."""
+    def imitate_finder(self, backup):
+        """Make a backup look like one from Finder: add installed apps to Info.plist, and delete the seal."""
         path = self.folder / backup / "Info.plist"
         info = plistlib.loads(path.read_bytes())
         info["Applications"] = {
@@ -118,7 +118,7 @@ class Workspace:
 
 
 class Browser:
-    """A Chromium without a network, which shows pages in several ways."""
+    """A Chromium that shows pages in several ways, and checks that they load nothing."""
 
     def __init__(self, chromium, checks):
         self.chromium, self.checks = chromium, checks
@@ -210,8 +210,8 @@ def check_filters(browser, path, checks):
             shown = page.evaluate(VISIBLE_ROW_COUNT)
             count = int(label.query_selector("span").inner_text().replace(",", ""))
             checks.check(shown == count, f"{path.name}: \"{label.inner_text()}\" shows {shown} rows")
-            for every in page.query_selector_all("[for^=show-all]"):
-                every.click()
+            for show_all_label in page.query_selector_all("[for^=show-all]"):
+                show_all_label.click()
 
 
 def check_views(browser, path, checks):
@@ -221,7 +221,7 @@ def check_views(browser, path, checks):
         for number, label in enumerate(choices):
             label.click()
             shown = [figure.is_visible() for figure in page.query_selector_all(".flow")]
-            checks.check(shown == [number == other for other in range(len(choices))],
+            checks.check(shown == [number == choice for choice in range(len(choices))],
                          f"{path.name}: \"{label.inner_text()}\" shows {shown}")
 
 
@@ -237,10 +237,10 @@ def check_labels(browser, path, font, checks):
                 checks.check(found["labels"] > 2, f"{description}: {found['labels']} labels were checked")
 
 
-def with_digits(path, count):
-    """Return a copy of a page whose counts have this many digits. All digits are equally wide."""
-    number = f"{int('8' * count):,}"
-    changed = path.with_name(f"{path.stem}-{count}-digits.html")
+def with_digits(path, digit_count):
+    """Return a copy of a page in which every count has `digit_count` eights. All digits have the same width."""
+    number = f"{int('8' * digit_count):,}"
+    changed = path.with_name(f"{path.stem}-{digit_count}-digits.html")
     text = path.read_text(encoding="utf-8")
     changed.write_text(re.sub(r"(?<=<p><b>)[\d,]+(?=</b>)", number, text), encoding="utf-8")
     return changed
@@ -402,13 +402,13 @@ class Reports:
             workspace.page("phone.html", "plan", "phone/", *password_options),
             workspace.page("plain-phone.html", "plan", "plain-phone/"),
         ]
-        self.other_plans = [
+        self.plans_with_diagram = [
             workspace.page("plain.html", "plan", "plain.backup", "--to", "new-phone"),
             workspace.plan("family.backup", "old-phone", "same.html"),
             workspace.plan("family.backup", "new-phone", "redacted.html", "--redact"),
             workspace.page("device.html", "plan", "old-phone", "--to", "new-phone"),
         ]
-        self.others = [
+        self.without_diagram = [
             workspace.page(
                 "archive-comparison.html", "plan", "family.backup", "--to", "new-phone", "--compare", *password_options
             ),
@@ -428,14 +428,15 @@ class Reports:
     @property
     def all(self):
         return [
-            *self.in_documentation, *self.foreign_outlooks, *self.malicious.values(), *self.other_plans, *self.others]
+            *self.in_documentation, *self.foreign_outlooks, *self.malicious.values(), *self.plans_with_diagram,
+            *self.without_diagram]
 
     @property
     def diagrams(self):
-        """Reports with a diagram, also with numbers of one to five digits."""
+        """The reports with a diagram, and copies of a plan whose numbers have one to five digits."""
         return [
-            self.plan, self.outlook, *self.foreign_outlooks, *self.other_plans,
-            *(with_digits(self.plan, digits) for digits in range(1, 6))]
+            self.plan, self.outlook, *self.foreign_outlooks, *self.plans_with_diagram,
+            *(with_digits(self.plan, digit_count) for digit_count in range(1, 6))]
 
 
 def malicious_reports(workspace, password_options):
@@ -468,7 +469,7 @@ def make_backups(workspace, password_options):
     workspace.run("device", "create", "stranger", "--from", "old-phone")
     for backup, options in (("phone", password_options), ("plain-phone", ("--no-password",))):
         workspace.run("backup", "stranger", "-o", f"{backup}/", *options)
-        workspace.name_apps(backup)
+        workspace.imitate_finder(backup)
     workspace.run("device", "delete", "stranger", "--confirm", "stranger")
 
 

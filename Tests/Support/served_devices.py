@@ -9,10 +9,11 @@ ITERATIONS = "1000"
 
 
 class Difference(Exception):
-    pass
+    """A result that differs from the expected one."""
 
 
 def require(condition, text):
+    """Raise Difference with a text if the condition is false."""
     if not condition:
         raise Difference(text)
 
@@ -30,6 +31,7 @@ class ServedDevices:
         (folder / "home").mkdir()
 
     def keyhaul(self, *arguments, status=0, passcode=None):
+        """Run the program and return its output. `status` is the allowed exit code, or a tuple of codes."""
         run = subprocess.run([self.program, *arguments], env=self.environment, capture_output=True, text=True, timeout=300)
         allowed = status if isinstance(status, tuple) else (status,)
         require(run.returncode in allowed, f"keyhaul {' '.join(arguments)}: {run.returncode}\n{run.stdout}{run.stderr}")
@@ -50,6 +52,7 @@ class ServedDevices:
         require(status == 0, f"the server ended with {status}")
 
     def client(self, *arguments, status=0, environment=None, timeout=180):
+        """Run a backup client and return its output and errors. `status` is as for `keyhaul`."""
         run = subprocess.run(
             [str(argument) for argument in arguments], env={**self.environment, **(environment or {})},
             capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
@@ -78,6 +81,7 @@ class ServedDevices:
             for item in self.entries(name, home=home))
 
     def secret(self, text):
+        """Write a secret to a file, and return its path."""
         path = self.folder / f"secret-{text}"
         path.write_text(text)
         path.chmod(0o600)

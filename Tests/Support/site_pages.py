@@ -49,7 +49,7 @@ def convert_page(text, page, pages, root):
     images = []
 
     def convert_link(match):
-        """Return a link of docs/ in the form of DocC."""
+        """Return a link of docs/ in the format of DocC."""
         mark, label, target = match.groups()
         if re.match(r"[a-z]+:", target):
             return match.group()

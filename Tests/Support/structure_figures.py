@@ -73,7 +73,7 @@ def types_about_items(text):
 
 
 def exported_modules(module, texts_by_module, seen=()):
-    """Return the modules that an import of this one makes visible."""
+    """Return the modules that an import of this module makes visible."""
     found = {module}
     for text in texts_by_module.get(module, []):
         for other in EXPORTED.findall(text):

@@ -29,7 +29,7 @@ exit %d
 
 
 def read_contents(path):
-    """Return the contents of a regular file, or its size if it is larger than any backup of the tests."""
+    """Return the contents of a regular file, or its size if it is too large to read."""
     if path.is_symlink() or not path.is_file():
         return None
     size = path.stat().st_size
@@ -49,7 +49,7 @@ class TemporaryFolderTests(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
 
-class ValidBackups(TemporaryFolderTests):
+class ValidBackupTests(TemporaryFolderTests):
     """Backups of every layout, read by the Python reader."""
 
     def assert_items(self, case, expectations, backup):
@@ -76,9 +76,10 @@ class ValidBackups(TemporaryFolderTests):
             if expectations["keychain"]:
                 self.assertEqual(len(backup.keychain_items()), len(expectations["items"]), case.name)
                 self.assert_items(case, expectations, backup)
-                alone = Backup(path, password).keychain_items()
+                without_device_key = Backup(path, password).keychain_items()
+                # `with_password` is None if the password is enough to decrypt the item.
                 self.assertEqual(
-                    [item.is_readable for item in alone],
+                    [item.is_readable for item in without_device_key],
                     [item["with_password"] is None for item in expectations["items"]])
             for file in expectations["files"]:
                 content = backup.read_file(file["domain"], file["path"])
@@ -108,7 +109,7 @@ class ValidBackups(TemporaryFolderTests):
             self.assertTrue(any(secret in value for value in secrets), secret)
 
 
-class MBDBManifests(unittest.TestCase):
+class MBDBManifestTests(unittest.TestCase):
     def test_records_are_read_as_they_were_written_and_truncated_files_are_rejected(self):
         records = [
             mbdb.Record(b"HomeDomain", b"", mode=0x41C0),
@@ -130,7 +131,7 @@ class MBDBManifests(unittest.TestCase):
             "00000006" "0000000000000007" "08" "00"))
 
 
-class Archives(unittest.TestCase):
+class ArchiveTests(unittest.TestCase):
     def test_a_zstandard_frame_has_its_size_and_raw_blocks(self):
         data = bytes(index % 256 for index in range(250_000))
         frame = packing.zstandard_frame(data)
@@ -146,7 +147,7 @@ class Archives(unittest.TestCase):
         self.assertEqual((content, position), (data, len(frame)))
 
 
-class FaultyBackups(TemporaryFolderTests):
+class FaultyBackupTests(TemporaryFolderTests):
     def test_there_are_at_least_250_faults_and_the_published_list_has_them_all(self):
         names = [fault.name for fault in backup_faults.FAULTS]
         self.assertGreaterEqual(len(names), 250)
@@ -163,7 +164,8 @@ class FaultyBackups(TemporaryFolderTests):
             good[base] = read_folder(self.folder / base)
         for fault in backup_faults.FAULTS:
             found = read_folder(fault.write(self.folder / fault.name))
-            # The "-unbound" bases are faults themselves, so the faulty backup is compared with the valid base.
+            # A backup with an "-unbound" base may equal that base, because the missing binding is the fault. It is
+            # compared with the valid base.
             self.assertNotEqual(found, good[fault.base.removesuffix("-unbound")], fault.name)
 
     def test_all_items_of_the_valid_backups_are_readable(self):
@@ -174,8 +176,8 @@ class FaultyBackups(TemporaryFolderTests):
             self.assertEqual([item.is_readable for item in backup.keychain_items()], [True] * ITEM_COUNT)
             self.assertEqual([item.blob.key_class for item in backup.keychain_items()], [7, 7, 6, 10, 9, 6])
 
-    def test_the_python_reader_rejects_the_faults_of_keybags(self):
-        """If no part of the backup can be unlocked, the Python reader has to raise the matching error."""
+    def test_the_python_reader_rejects_faulty_keybags(self):
+        """The exit code 12 means a wrong password, and 13 a damaged keybag. The reader must raise a matching error."""
         for fault in backup_faults.FAULTS:
             if not fault.name.startswith("keybag-") or fault.exit_codes.get("plan") not in (12, 13):
                 continue
@@ -234,11 +236,12 @@ class BackupCheckRunner(TemporaryFolderTests):
         checker = check_backups.BackupChecker(program, self.folder / "bench", ("inspect",))
         checker.run("inspect")
         self.assertEqual(checker.failures, ["inspect: prints a secret", "inspect: leaves the temporary files ['left']"])
+        # This run may print a secret, but it also leaves a file.
         checker.run("inspect", reveals_secrets=True)
         self.assertEqual(len(checker.failures), 3)
 
 
-class ExaggeratedReports(unittest.TestCase):
+class FalseClaimsOfIntactness(unittest.TestCase):
     """Reports that call a backup intact although one of its bytes was changed."""
 
     def failures(self, output):
@@ -258,6 +261,7 @@ class ExaggeratedReports(unittest.TestCase):
                        "The rest is intact.", '{"verdict": "whole"}', '{"whole":true}'):
             with self.subTest(output):
                 found = [failure for failure in self.failures(output) if "claims that the backup is intact" in failure]
+                # Four commands report in three formats.
                 self.assertEqual(len(found), 12, found)
 
     def test_other_statements_are_accepted(self):

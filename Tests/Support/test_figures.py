@@ -104,9 +104,9 @@ class ChecksOfWork(unittest.TestCase):
                 ["openssl", "sha1", str(file)], settle=False,
                 check=lambda printed: bench_large_files.digests_problem(printed, [file]))
             self.assertGreater(run.seconds, 0)
-            for line in (b'{"format": "a"}\n{"format": "b"}\n', b'{"format": "b"}\n{"format": "a"}\n'):
-                self.assertEqual(bench_fleet.lines_problem(line, 2), "")
-                self.assertEqual(bench_fleet.documents_problem(line, b'{"format": "a"}\n{"format": "b"}\n'), "")
+            for lines in (b'{"format": "a"}\n{"format": "b"}\n', b'{"format": "b"}\n{"format": "a"}\n'):
+                self.assertEqual(bench_fleet.lines_problem(lines, 2), "")
+                self.assertEqual(bench_fleet.documents_problem(lines, b'{"format": "a"}\n{"format": "b"}\n'), "")
             self.assertNotEqual(bench_fleet.documents_problem(b"{}", b"{}\n"), "")
 
 

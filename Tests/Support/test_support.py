@@ -217,12 +217,13 @@ class PublishedBackup(unittest.TestCase):
         first = hashlib.pbkdf2_hmac("sha256", PASSWORD, self.bag.header[b"DPSL"], sha256_iterations, 32)
         self.assertEqual(first.hex(), self.vector["dpsl_key_hex"])
         self.assertEqual(self.bag.passcode_key(PASSWORD).hex(), self.vector["passcode_key_hex"])
-        alone = self.bag.unlock(PASSWORD)
-        both = self.bag.unlock(PASSWORD, unhex(self.vector["key835_hex"]))
+        without_device_key = self.bag.unlock(PASSWORD)
+        with_device_key = self.bag.unlock(PASSWORD, unhex(self.vector["key835_hex"]))
         for number, key in self.vector["class_keys"].items():
-            bound = int(number) in (5, 9, 10, 11)
-            self.assertEqual(alone[int(number)].state, "device-bound" if bound else "available")
-            self.assertEqual(both[int(number)].key.hex(), key)
+            # The keys of these classes are also wrapped with the device key.
+            state = "device-bound" if int(number) in (5, 9, 10, 11) else "available"
+            self.assertEqual(without_device_key[int(number)].state, state)
+            self.assertEqual(with_device_key[int(number)].key.hex(), key)
         with self.assertRaises(WrongPassword):
             self.bag.unlock(b"wrong horse")
 
@@ -286,7 +287,7 @@ class PublishedBackup(unittest.TestCase):
 
 
 class RoundTrip(unittest.TestCase):
-    """Backups of the writer, read by the reader: every variant, and one fault at a time."""
+    """Backups that the writer writes and the reader reads, in every variant and with one fault at a time."""
 
     VARIANTS = {
         "SHA-1 only, keybag 3": dict(keybag_version=3, sha256_iterations=0),
@@ -527,13 +528,13 @@ class SourceRules(unittest.TestCase):
     }
 
     def test_each_violation_is_found_by_one_rule(self):
-        hit = set()
+        broken_rules = set()
         for name, lines in self.BROKEN.items():
             for line in lines:
                 found = [why for _, why in check_sources.findings(name, line)]
                 self.assertEqual(len(found), 1, line)
-                hit.update(found)
-        self.assertEqual(hit, {rule.reason for rule in check_sources.RULES})
+                broken_rules.update(found)
+        self.assertEqual(broken_rules, {rule.reason for rule in check_sources.RULES})
 
     def test_valid_lines_are_accepted(self):
         for name, lines in self.CLEAN.items():
@@ -744,7 +745,10 @@ class PowerFailureModel(unittest.TestCase):
     VARIANTS = [(names, contents) for names in ("none", "some", "all") for contents in ("none", "all", "torn")]
 
     def disks(self, omitted=()):
-        """Return the possible contents of the target after each call of a replacement, without the omitted calls."""
+        """Return the possible contents of the target after each call of a replacement, and the index of the last call.
+
+        The replacement leaves out the omitted calls.
+        """
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name).resolve()
             (folder / "target").write_bytes(self.OLD)

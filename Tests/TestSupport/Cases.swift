@@ -9,7 +9,7 @@ package enum Cases {
   /// Returns the number of cases that differ only by random numbers.
   package static func count(_ all: Int, quick: Int) -> Int { isExhaustive ? all : min(all, quick) }
 
-  /// Returns a number of elements: the first, the last, and one at random from each equal section between them. In an
+  /// Returns up to `quick` elements: the first, the last, and one at random from each equal section between them. In an
   /// exhaustive run, returns all elements.
   package static func chosen<All: Collection>(_ all: All, quick: Int, seed: UInt64 = 1) -> [All.Element] {
     isExhaustive ? Array(all) : quickSelection(from: all, count: quick, seed: seed)

@@ -37,8 +37,12 @@ package struct ChildProcess {
   private let environment: [String: String]
   private let directory: String
 
+  /// Creates a program to run.
+  ///
   /// - Parameters:
-  ///   - environment: The complete environment, or `nil` to inherit the environment of the tests.
+  ///   - command: The path of the program, or a name to search for in `PATH`.
+  ///   - arguments: The arguments of the program.
+  ///   - environment: The complete environment; `nil` to inherit the environment of the tests.
   ///   - directory: The working directory.
   package init(
     _ command: String, _ arguments: [String], environment: [String: String]? = nil, in directory: String = "/"
@@ -53,11 +57,12 @@ package struct ChildProcess {
   ///
   /// - Parameters:
   ///   - input: The content of standard input.
-  ///   - terminal: The path of its terminal, or `nil` if it has none.
-  ///   - showsOutputOnTerminal: Whether its three streams are connected to the terminal.
-  ///   - whileRunning: Called repeatedly with the process identifier until the program ends; takes a few milliseconds.
-  ///   - whenStopped: Called with the process identifier and wait status if `whileRunning` traces the program and it is
-  ///     stopped.
+  ///   - terminal: The path of the program's terminal; `nil` if the program has none.
+  ///   - showsOutputOnTerminal: Whether the program's three standard streams are connected to the terminal.
+  ///   - whileRunning: Called repeatedly with the process identifier until the program ends. Each call should take a few
+  ///     milliseconds.
+  ///   - whenStopped: Called with the process identifier and wait status if `whileRunning` traces the program and the
+  ///     program is stopped.
   package func run(
     input: Data = Data(), terminal: String? = nil, showsOutputOnTerminal: Bool = false,
     whileRunning: (_ process: Int32) throws -> Void = { _ in usleep(2_000) },
@@ -72,18 +77,19 @@ package struct ChildProcess {
     #endif
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
+    let terminalDescriptor: Int32 = 3
     if let terminal {
       // The first terminal that a session leader opens becomes the session's controlling terminal.
-      posix_spawn_file_actions_addopen(&actions, 3, terminal, O_RDWR, 0)
+      posix_spawn_file_actions_addopen(&actions, terminalDescriptor, terminal, O_RDWR, 0)
     }
     if showsOutputOnTerminal, terminal != nil {
-      for descriptor in Int32(0)...2 { posix_spawn_file_actions_adddup2(&actions, 3, descriptor) }
+      for descriptor in Int32(0)...2 { posix_spawn_file_actions_adddup2(&actions, terminalDescriptor, descriptor) }
     } else {
       posix_spawn_file_actions_addopen(&actions, 0, streams.path("in"), O_RDONLY, 0)
       posix_spawn_file_actions_addopen(&actions, 1, streams.path("out"), O_WRONLY | O_CREAT, 0o600)
       posix_spawn_file_actions_addopen(&actions, 2, streams.path("err"), O_WRONLY | O_CREAT, 0o600)
     }
-    if terminal != nil { posix_spawn_file_actions_addclose(&actions, 3) }
+    if terminal != nil { posix_spawn_file_actions_addclose(&actions, terminalDescriptor) }
     let status = try wait(for: try start(&actions), whileRunning, whenStopped)
     return Outcome(
       output: (try? Data(contentsOf: streams.url("out"))) ?? Data(),
@@ -104,7 +110,7 @@ package struct ChildProcess {
     #endif
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // Test threads block signals, but a program that a shell starts does not.
+    // Test threads block signals, but a program starts without blocked signals if a shell starts it.
     var signals = sigset_t()
     sigemptyset(&signals)
     posix_spawnattr_setsigmask(&attributes, &signals)
@@ -132,6 +138,7 @@ package struct ChildProcess {
     var status: Int32 = 0
     while true {
       let changed = waitpid(child, &status, WNOHANG)
+      // The low byte of a stopped program's wait status is 0x7F.
       let isStopped = changed == child && status & 0xFF == 0x7F
       guard changed == 0 || isStopped else { break }
       do {
@@ -143,6 +150,7 @@ package struct ChildProcess {
         throw error
       }
     }
+    // The low seven bits are the number of the signal that ended the program, and the next byte is the exit status.
     return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F
   }
 }

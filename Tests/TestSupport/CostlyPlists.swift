@@ -3,7 +3,7 @@
 /// The objects of a property list refer to each other by their positions in its list of objects. The root is at 0. The
 /// functions below give the other positions names.
 package enum CostlyPlists {
-  /// Nested arrays, 23 levels deep, with ten references to the next one each: 343 bytes for 10^23 values.
+  /// Nested arrays, 23 levels deep, each with ten references to the next array. 343 bytes stand for 10^23 values.
   package static var nestedArrays: [UInt8] {
     let levels = (UInt8(1)...23).map { nextLevel in array([UInt8](repeating: nextLevel, count: 10)) }
     return propertyList(levels + [text("a")], offsetWidth: 2)

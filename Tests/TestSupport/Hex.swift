@@ -1,4 +1,4 @@
-/// An error for hexadecimal text that does not consist of whole bytes.
+/// An error for a text that does not consist of whole bytes in hexadecimal.
 package struct NotHexadecimal: Error {
   package let text: String
 }

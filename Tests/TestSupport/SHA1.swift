@@ -3,6 +3,7 @@
 /// Tests run without optimization, so the loops over words use no closures and no collections.
 package enum SHA1 {
   package static func hash(_ message: [UInt8]) -> [UInt8] {
+    // A bit, zeros up to eight bytes before the end of a block of 64 bytes, and the length in bits.
     let padded =
       message + [0x80] + [UInt8](repeating: 0, count: (119 - message.count % 64) % 64)
       + [UInt8](bigEndian: message.count * 8, count: 8)
@@ -24,7 +25,9 @@ package enum SHA1 {
     return state.flatMap { [UInt8](bigEndian: Int($0), count: 4) }
   }
 
-  /// - Parameter words: 80 words. The first 16 are the block.
+  /// Adds a block to the state (FIPS 180-4, 6.1.2).
+  ///
+  /// - Parameter words: 80 words. The first 16 words are the block.
   private static func compress(_ words: UnsafeMutablePointer<UInt32>, into state: inout [UInt32]) {
     var index = 16
     while index < 80 {

@@ -15,19 +15,19 @@ package final class TemporaryDirectory: Sendable {
 
   /// Removes the directory at the end of the process, in case it is never released.
   package func removeAtExit() {
-    let isFirst = Self.lasting.withLock { directories in
+    let isFirst = Self.directoriesToRemove.withLock { directories in
       directories.append(url)
       return directories.count == 1
     }
     guard isFirst else { return }
     atexit {
-      for directory in TemporaryDirectory.lasting.withLock({ $0 }) {
+      for directory in TemporaryDirectory.directoriesToRemove.withLock({ $0 }) {
         try? FileManager.default.removeItem(at: directory)
       }
     }
   }
 
-  private static let lasting = Locked<[URL]>([])
+  private static let directoriesToRemove = Locked<[URL]>([])
 
   package var path: String { url.path(percentEncoded: false) }
 

@@ -46,7 +46,7 @@ package struct TestVectors {
     return TestVectors(value: try JSONSerialization.jsonObject(with: bytes), path: "")
   }
 
-  /// Items of databases, versions 2 to 8: blobs, faults, and a dump of encrypted entries.
+  /// Database items of versions 2 to 8: blobs, faults, and a dump of encrypted entries.
   package static func databaseItems() throws -> TestVectors {
     try load(file: "database-item-vectors.json")
   }
@@ -56,7 +56,7 @@ package struct TestVectors {
     try load(file: "database-vectors.json")
   }
 
-  /// A section of the file by its name.
+  /// A section of the published vectors.
   package static func section(_ name: String) throws -> TestVectors { try load()[name] }
 
   /// The elements of a section that is a list.
@@ -76,7 +76,7 @@ package struct TestVectors {
     }
   }
 
-  /// Returns the first element of a list whose member `name` is this text.
+  /// Returns the first element of a list whose member `name` is this string.
   package func element(named name: String) throws -> TestVectors {
     guard let element = try elements.first(where: { try $0["name"].string == name }) else {
       throw missing("an element named \(name)")
@@ -125,8 +125,8 @@ package struct TestVectors {
     }
   }
 
-  /// The value of an attribute: text and integers as they are, `{"hex"}` for data, `{"date"}` for the text of a date,
-  /// `{"bool"}` for a boolean, `{"dict"}` for a dictionary.
+  /// The value of an attribute. Strings and integers stand for themselves. An object has one member: `hex` for data, `date`
+  /// for a date, `bool` for a boolean, or `dict` for a dictionary.
   package var property: PropertyValue {
     get throws {
       if let text = value as? String { return .string(text) }

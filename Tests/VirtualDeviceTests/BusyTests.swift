@@ -19,7 +19,7 @@ struct BusyTests {
 
     init(onSleep: @escaping @Sendable () -> Void = {}) { self.onSleep = onSleep }
 
-    var clock: DeviceClock {
+    var deviceClock: DeviceClock {
       DeviceClock(
         now: {
           let seconds = self.slept.withLock { Double($0.components.seconds) }
@@ -32,10 +32,10 @@ struct BusyTests {
     }
   }
 
-  /// Returns the device with another clock.
+  /// Returns the device with a simulated clock.
   private func device(_ device: VirtualDevice, with clock: SimulatedClock) -> VirtualDevice {
     var environment = device.environment
-    environment.clock = clock.clock
+    environment.clock = clock.deviceClock
     return VirtualDevice(name: device.name, directory: device.directory, environment: environment)
   }
 
@@ -108,7 +108,7 @@ struct BusyTests {
     #expect(session.rawKeys(1...12).isEmpty)
   }
 
-  @Test("Calls through the keychain of an ended session throw errors")
+  @Test("Calls on the keychain of an ended session throw errors")
   func endedKeychain() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -152,6 +152,7 @@ struct BusyTests {
   func closedWithError() throws {
     let phones = try Phones()
     let device = try phones.create()
+    // A step is a changing file operation. The twenty-first one and all later ones fail.
     let stepLimit = 20
     let faults = Faults(after: stepLimit)
     let session = try device.using(faults.files).openSession()
@@ -176,7 +177,7 @@ struct BusyTests {
     #expect(session.record.failedAttempts == 0)
   }
 
-  @Test("The summary of a busy device contains only its record, without waiting")
+  @Test("The summary of a busy device is returned at once and contains only the record")
   func summary() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -297,7 +298,7 @@ struct BusyTests {
   }
 }
 
-/// A session that the closure of a clock can end.
+/// Makes a session sendable, so that the closure of a clock can end it.
 private final class SharedSession: Sendable {
   private nonisolated(unsafe) let session: DeviceSession
 

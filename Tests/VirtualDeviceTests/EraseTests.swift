@@ -111,7 +111,7 @@ struct CopiedDirectoryTests {
     #expect(session.state == .beforeFirstUnlock)
     try session.unlock("1234")
     #expect(try session.statusOfReading("plain") == .itemNotFound)
-    #expect(try session.find(.init(wantsSecret: true)).undecodable.count == 1)
+    #expect(try session.find(.init(wantsSecret: true)).undecodableRows.count == 1)
   }
 
   @Test("A complete copy works like the original device")

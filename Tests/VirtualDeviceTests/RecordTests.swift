@@ -276,7 +276,7 @@ struct AppTests {
     return item
   }
 
-  @Test("An app adds items to its first group or to another of its own, but not to other groups")
+  @Test("An app adds items only to its own groups, by default to the first one")
   func groups() throws {
     #expect(try session.add(item(), as: "chat").item.accessGroup == "A.chat")
     #expect(try session.add(item("A.shared"), as: "chat").item.accessGroup == "A.shared")
@@ -330,7 +330,7 @@ struct ErrorTextTests {
     #expect(error.description == "\(error.summary): a fact")
   }
 
-  @Test("Errors with their own exit code have its category")
+  @Test("Errors have the categories that determine their exit codes")
   func categories() {
     let expected: [KeyhaulError.Code: ErrorCategory] = [
       .deviceNotFound: .notFound, .deviceBusy: .busy, .wrongPasscode: .wrongPassword, .locked: .locked,

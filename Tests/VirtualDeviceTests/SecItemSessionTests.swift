@@ -12,7 +12,7 @@ private final class ManualClock: Sendable {
 
   func advance(_ duration: Double) { seconds.withLock { $0 += duration } }
 
-  var clock: DeviceClock {
+  var deviceClock: DeviceClock {
     DeviceClock(
       now: { KeychainDate(secondsSinceReferenceDate: self.seconds.withLock { $0 }) },
       sleep: { self.advance(Double($0.components.seconds)) })
@@ -30,7 +30,7 @@ struct SecItemSessionTests {
   init() throws {
     directory = try TemporaryDirectory()
     let environment = DeviceEnvironment(
-      clock: clock.clock, random: SeededRandomSource(seed: "session"), passcodeRounds: 3)
+      clock: clock.deviceClock, random: SeededRandomSource(seed: "session"), passcodeRounds: 3)
     let home = DeviceSet(path: directory.path("devices"), environment: environment)
     var options = DeviceOptions()
     options.apps = [

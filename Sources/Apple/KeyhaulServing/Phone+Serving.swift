@@ -6,8 +6,8 @@ import VirtualDevice
 extension Phone {
   /// Serves the phone to backup clients, such as idevicebackup2, while the closure runs. Every client may pair.
   ///
-  /// The clients are other processes. They find the phone if the environment variable `USBMUXD_SOCKET_ADDRESS` has the
-  /// address as its value:
+  /// The clients are other processes. To find the phone, they need its address in the environment variable
+  /// `USBMUXD_SOCKET_ADDRESS`:
   ///
   /// ```swift
   /// try phone.serve { address in
@@ -17,7 +17,7 @@ extension Phone {
   /// }
   /// ```
   ///
-  /// - Parameter body: Called with the address.
+  /// - Parameter body: The closure that runs the clients. It receives the phone's address.
   /// - Returns: The closure's result, after all connections are closed.
   /// - Throws: `ServingError` if the phone cannot be served, for example because it is already served; and the errors
   ///   of the closure.
@@ -26,7 +26,7 @@ extension Phone {
     let served: ServedDevice
     let server: DeviceServer
     do throws(KeyhaulError) {
-      // A single iteration, so that tests do not wait for a password's key.
+      // With a single iteration, tests do not wait for the derivation of a backup password's key.
       served = try ServedDevice(device, deviceID: 1, trust: .always, rounds: 1) { _ in }
     } catch {
       throw ServingError(reason: "\(error.summary): \(error.reason)")
@@ -44,7 +44,7 @@ extension Phone {
 
 /// A failure to serve a phone.
 public struct ServingError: Error, Sendable, CustomStringConvertible {
-  /// The details.
+  /// The reason for the failure.
   public let reason: String
 
   public var description: String { "the phone cannot be served: \(reason)" }

@@ -1,3 +1,2 @@
-// With `import KeyhaulTesting`, tests get the names that they need, but no others of the library. `Fate.swift` exports
-// `Reason`.
+// With `import KeyhaulTesting`, tests get only the names of the library that they need. `Fate.swift` exports `Reason`.
 @_exported public import KeychainServices

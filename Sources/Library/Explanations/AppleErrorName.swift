@@ -1,7 +1,7 @@
 /// The name of an Apple error, in any of the forms that users type or copy: `MBErrorDomain/205`, `ErrorCode 207`,
 /// `OSStatus -25300`, `Error Domain=NSOSStatusErrorDomain Code=-25300`, `Code=-25300`.
 package struct AppleErrorName: Sendable, Hashable {
-  /// The errors that a number belongs to.
+  /// A group of Apple errors whose numbers are unique in it.
   package enum Domain: Sendable, Hashable, CaseIterable {
     /// Keychain statuses (`OSStatus`). Their numbers are negative.
     case keychain
@@ -32,8 +32,8 @@ package struct AppleErrorName: Sendable, Hashable {
 
   /// Parses a name.
   ///
-  /// A number without a domain is a keychain status if it has a minus sign or at least five digits, and an error of the
-  /// backup service if such an error is known.
+  /// A number without a domain is a keychain status if it has a minus sign or at least five digits. Otherwise, it is an
+  /// error of the backup service if there is a page about such an error.
   ///
   /// - Parameter text: The text that the user typed.
   /// - Returns: `nil` if the text does not name an error.
@@ -58,7 +58,7 @@ package struct AppleErrorName: Sendable, Hashable {
   /// The page of the error; `nil` if there is none.
   package var page: Explanation? { domain.pages.first { $0.number == number } }
 
-  /// The page whose number is nearest.
+  /// The page of the domain whose number is nearest.
   package var nearest: Explanation? {
     domain.pages.min { distance(to: $0) < distance(to: $1) }
   }

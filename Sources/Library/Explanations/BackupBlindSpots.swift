@@ -2,8 +2,8 @@ public import KeyhaulKit
 
 /// The items that a backup cannot show, because they were excluded when it was made.
 ///
-/// A report of a backup counts only the items in the backup, so "nothing stays behind" does not include these. Every
-/// such report, in text, JSON or as a page, contains `sentence` once.
+/// A report of a backup counts only the items in the backup, so "nothing stays behind" does not include these items.
+/// Every such report, in text, JSON or as a page, contains `sentence` once.
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `s3dl_export_row`); docs/Rules.md, "What a backup leaves
 /// out". Tombstones are excluded as well, but are not items.
@@ -33,7 +33,7 @@ public enum BackupBlindSpots {
 }
 
 extension PlanDocument.BackupLimitation {
-  /// The limits of every backup, for the documents of a backup.
+  /// The items that no backup shows, for the documents of a backup.
   package static let unseenItems = PlanDocument.BackupLimitation(
     sentence: BackupBlindSpots.sentence, guidance: BackupBlindSpots.guidance, reasons: BackupBlindSpots.reasons)
 }

@@ -2,8 +2,8 @@ package import KeyhaulKit
 
 /// A word of the RESULT column of `inspect`, `verify` and `plan` over many backups, and of `result` in their documents.
 ///
-/// This is the only list of these words. Each word has one meaning, one exit code and one page of `explain`. The words of
-/// exit codes have their pages beside the exit codes.
+/// This is the only list of these words. Each word has one meaning, one exit code and one page of `explain`. The page
+/// of a word that names an exit code is among the pages of the exit codes.
 package enum BackupResult: String, CaseIterable, Sendable {
   // verify
   case whole
@@ -74,7 +74,7 @@ extension BackupResult {
 }
 
 extension BackupResult {
-  /// The meaning of a verified backup's word without a fault, in one line; `nil` if the word needs no note.
+  /// A line about what the check of a backup without a fault could not show; `nil` if the word needs no note.
   package var note: String? {
     switch self {
     case .unproven: "no fault was found in what could be checked; a change in the rest would not show"

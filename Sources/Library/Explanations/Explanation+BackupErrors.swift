@@ -7,13 +7,14 @@ extension Explanation {
   /// Returns the name of an error of `MBErrorDomain`, as devices write it.
   package static func backupErrorName(_ number: some BinaryInteger) -> String { "MBErrorDomain/\(number)" }
 
-  private static let agent = "iOS, the text that BackupAgent2 sends with the number"
+  private static let agentSource = "iOS, the text that BackupAgent2 sends with the number"
 
   private static func makePage(
     _ number: Int32, _ headline: String, rule: String, effect: String, action: String, issues: [Int] = []
   ) -> Explanation {
     let list = HumanReadable.list(issues.map(String.init))
-    let source = issues.isEmpty ? agent : "\(agent); libimobiledevice, issue\(issues.count == 1 ? "" : "s") \(list)"
+    let issueSource = "libimobiledevice, issue\(issues.count == 1 ? "" : "s") \(list)"
+    let source = issues.isEmpty ? agentSource : "\(agentSource); \(issueSource)"
     return Explanation(
       id: backupErrorName(number), number: number, headline: headline, rule: rule, effect: effect, action: action,
       source: source)

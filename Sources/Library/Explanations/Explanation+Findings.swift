@@ -1,8 +1,8 @@
 import KeyhaulKit
 
 extension Explanation {
-  /// The explanations of a backup's anomalies, in the order of the enumeration, except two words that `GlossaryTerm`
-  /// explains.
+  /// The explanations of the findings about a backup, in the order of the enumeration, except two words that
+  /// `GlossaryTerm` explains.
   package static let findings: [Explanation] = BackupFinding.Kind.allCases.compactMap(page)
 
   private static func page(_ kind: BackupFinding.Kind) -> Explanation? {

@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// A published step for changing phones, or a fact about one, with its source.
+/// A published step for moving to a new phone, or a fact about such a step, with its source.
 ///
 /// Checklists, `explain` and docs/Rules.md all take their sentences from these steps.
 package enum PublishedStep: String, CaseIterable {
@@ -57,7 +57,7 @@ package enum PublishedStep: String, CaseIterable {
   /// The steps for turning on the backup password, by computer.
   package static let passwordSteps: [PublishedStep] = [.mac, .windows, .linux]
 
-  /// The steps for turning on the backup password in short, with the command for more.
+  /// The steps for turning on the backup password in short, with a command that explains more.
   package static let shortPasswordSteps = [
     "Turn on \"Encrypt local backup\" in Finder (Mac), or in Apple Devices or iTunes (Windows). Linux: idevicebackup2 -i "
       + "encryption on",

@@ -2,7 +2,7 @@ import KeyhaulKit
 
 /// The commands and flags that pages and explanations suggest to the user.
 ///
-/// Apart from the program and the results of Reports, only this file names commands and flags.
+/// Outside this module, only the program and the results of Reports may name commands and flags.
 /// Tests/Support/check_sources.py enforces this.
 package enum SuggestedCommands {
   /// The flag that keeps the existing items of a target.
@@ -20,6 +20,7 @@ package enum SuggestedCommands {
   package static let verifying = "keyhaul verify"
   /// The command for a complete check, after a quick one.
   package static let verifyingAll = "verify without --quick"
+  /// The command that explains what happens to one item.
   package static let why = "why"
 
   package static func explaining(_ word: String) -> String { "keyhaul explain \(word)" }
@@ -41,12 +42,12 @@ package enum SuggestedCommands {
   ///   - policy: The flag for existing items, such as `keepingExisting`; empty for the default.
   ///   - file: The file to save the plan to; `nil` to only show it.
   package static func plan(
-    _ source: String, onto target: String, _ policy: String = "", savingTo file: String? = nil
+    _ source: String, onto target: String, policy: String = "", savingTo file: String? = nil
   ) -> String {
     "keyhaul plan \(source) --to \(target)" + (policy.isEmpty ? "" : " " + policy) + (file.map { " -o \($0)" } ?? "")
   }
 
-  /// Returns the command that plans for a new device, and for the same one after an erase.
+  /// Returns the command that plans for a new device, and for the source device after an erase.
   package static func outlook(of source: String) -> String { "\(planning) \(source)" }
 
   package static func restore(_ archive: String, onto target: String, plan: String) -> String {
@@ -58,7 +59,7 @@ package enum SuggestedCommands {
   }
 
   /// Returns the command that exports one-time passwords as QR codes.
-  package static func codes(of archive: String) -> String { "keyhaul export \(archive) --reveal -o codes.qr.html" }
+  package static func qrCodes(of archive: String) -> String { "keyhaul export \(archive) --reveal -o codes.qr.html" }
 
   package static func secrets(of archive: String) -> String { "keyhaul export \(archive) --reveal -o secrets.json" }
 

@@ -2,7 +2,7 @@ package import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// An item or value that a keychain cannot store, found without any database.
+/// An error for an item or value that a keychain cannot store. It is detected without a database.
 package struct KeychainRuleError: ExplainedError, Equatable {
   /// A kind of failure, with the name of its result code in Apple's `SecBase.h`.
   package enum Code: String, Sendable, CaseIterable {

@@ -49,8 +49,8 @@ extension KeyhaulError {
     self.init(code, reason, meaning: ErrorMeaning(category, summary, advice: advice))
   }
 
-  /// Returns the error of a backup that could not be made. If there was no space for its temporary files, the error
-  /// advises another folder for them.
+  /// Returns the error of a backup that could not be made. If there was no space for temporary files, the error advises
+  /// a different folder for them.
   static func advisingTemporaryFolder(for error: KeyhaulError) -> KeyhaulError {
     guard error.code == .noTemporarySpace else { return error }
     return error.with(
@@ -58,25 +58,27 @@ extension KeyhaulError {
         .failed, "a temporary file cannot be written", advice: "set TMPDIR to a folder with free space"))
   }
 
-  /// Returns the error of a locked device, with the number of its locked items.
+  /// Returns the error of a locked device, with the number of items whose class key is not in memory.
   ///
   /// - Parameters:
-  ///   - lockedItems: The number of locked items of the most frequent class, or 0 if only the keys for new items are
-  ///     not in memory.
-  ///   - protection: This class.
-  ///   - others: The number of locked items of other classes.
+  ///   - itemCount: The number of these items in the most frequent class, or 0 if only the keys for new items are not
+  ///     in memory.
+  ///   - protection: The most frequent class.
+  ///   - otherCount: The number of these items in other classes.
+  ///   - device: The name of the device.
   static func deviceLocked(
-    lockedItems: Int, protection: ProtectionClass, others: Int, device: String
+    itemCount: Int, protection: ProtectionClass, otherCount: Int, device: String
   ) -> KeyhaulError {
     let othersText =
-      others == 0 ? "" : ", and \(others) more \(others == 1 ? "has another class" : "have other classes")"
+      otherCount == 0
+      ? "" : ", and \(otherCount) more \(otherCount == 1 ? "has another class" : "have other classes")"
     let reason =
-      switch (lockedItems, others) {
+      switch (itemCount, otherCount) {
       case (0, _): "the keys of items in the class \"\(protection.phrase)\" are not in memory"
       case (1, 0): "1 item is in the class \"\(protection.phrase)\"; its key is not in memory"
       case (1, _): "1 item is in the class \"\(protection.phrase)\"\(othersText); their keys are not in memory"
       default:
-        "\(lockedItems) items are in the class \"\(protection.phrase)\"\(othersText); their keys are not in memory"
+        "\(itemCount) items are in the class \"\(protection.phrase)\"\(othersText); their keys are not in memory"
       }
     return KeyhaulError(
       .deviceLocked, .locked, "\(device) is locked, so its keychain cannot be read", reason: reason,

@@ -72,7 +72,7 @@ struct AuthenticatorTests {
     #expect(result.missing.isEmpty && !result.hasUnreadableFile)
   }
 
-  @Test("Without the key, or with another one, Proton Authenticator's accounts are counted as missing")
+  @Test("Without the key, or with a different key, Proton Authenticator's accounts are counted as missing")
   func protonWithoutKey() throws {
     let file = EditableBackup.File(Self.protonPath, try protonDatabase(), domain: Self.protonDomain)
     let otherKey = Self.key.replacing("AAQ", with: "BBQ")

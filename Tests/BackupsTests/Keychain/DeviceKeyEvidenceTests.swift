@@ -42,7 +42,7 @@ struct DeviceKeyEvidenceTests {
     #expect(evidence.proves(failedOfProvenClass))
   }
 
-  @Test("The device is the same if all classes with items are proven, and another if none is")
+  @Test("The device is the source device if all classes with items are proven, and a different one if none is")
   func device() {
     #expect(DeviceKeyEvidence([item(nil, Self.whenUnlocked), item(nil, Self.afterFirstUnlock)]).isSameDevice == true)
     #expect(
@@ -61,7 +61,7 @@ struct DeviceKeyEvidenceTests {
     let (decrypted, failed) = (item(nil, Self.whenUnlocked), item(.keyUnwrapFailed, Self.whenUnlocked))
     let withoutDeviceKey = item(nil, .always, through: .available)
     #expect(DeviceKeyVerification([decrypted, withoutDeviceKey]) == .proven)
-    // A decrypted item proves its class, even if another item of it fails.
+    // A decrypted item proves its class, even if another item of the class fails.
     #expect(DeviceKeyVerification([decrypted, failed]) == .proven)
     #expect(
       DeviceKeyVerification([decrypted, item(.keyUnwrapFailed, Self.afterFirstUnlock)])

@@ -87,7 +87,7 @@ struct DifferenceTests {
     let change = try #require(difference.changed.first)
     #expect(change.attributes == [.modificationDate, .comment, .label, .protection, AttributeCode(rawValue: "zzzz")])
     #expect(change.isSecretChanged && !change.isOnlyModificationDate)
-    #expect(change.indexBefore == 0 && change.indexAfter == 5)
+    #expect(change.positionBefore == 0 && change.positionAfter == 5)
     #expect(change.modifiedBefore?.secondsSinceReferenceDate == 1000)
     #expect(change.modifiedAfter?.secondsSinceReferenceDate == 2000)
   }
@@ -268,7 +268,7 @@ struct DifferenceTests {
     #expect(opened.entries.map(\.reason) == [nil, .deviceBound])
   }
 
-  @Test("A comparison contains no secret and no length of one")
+  @Test("A comparison contains no secret, and not the length of a secret")
   func secrecy() throws {
     let difference = try KeychainDifference(
       from: decrypted(.password("anna"), .password("gone", secret: "planted and gone")),

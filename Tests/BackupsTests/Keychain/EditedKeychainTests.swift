@@ -22,7 +22,7 @@ struct EditedKeychainTests {
       random: SeededRandomSource(seed: "edit"))
   }
 
-  /// Returns the code of the error of a change, or `nil` if there is none.
+  /// Returns the error code of a change, or `nil` if the change succeeds.
   private func errorCode(_ change: () throws -> Void) -> ItemEditError.Code? {
     do {
       try change()

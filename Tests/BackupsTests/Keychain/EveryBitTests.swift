@@ -47,7 +47,7 @@ struct EveryBitTests {
     }
   }
 
-  /// Returns the bits of a file that are changed: all of the part's bytes, or one of each selected byte.
+  /// Returns the bits of a file that are changed: all bits of the part's bytes, or one bit of each selected byte.
   private func changedBits(in byteCount: Int, part: Int) -> [(offset: Int, bit: Int)] {
     let offsets = stride(from: part, to: byteCount, by: Self.partCount)
     if Self.changesAllBits { return offsets.flatMap { offset in (0..<8).map { (offset, $0) } } }
@@ -87,6 +87,7 @@ struct EveryBitTests {
       if try !isDetected(backup) { undetected.append(location) }
     }
     #expect(undetected == [], "\(undetected.count) of \(count)")
+    // At least twelve bits of each file. The backup has more than five files.
     #expect(try !isDetected(backup) && count >= 12 * 5)
     if Self.changesAllBits {
       print("every bit, part \(part): \(count) changed, \(undetected.count) undetected with the seal")
@@ -102,6 +103,7 @@ struct EveryBitTests {
       count += 1
       if try isDetected(backup, withPassword: false) { detectedCount += 1 }
     }
+    // At least 60 % of the changes are detected.
     #expect(count >= 12 * 5 && 10 * detectedCount >= 6 * count, "\(detectedCount) of \(count)")
     if Self.changesAllBits {
       print("every bit, part \(part): \(count) changed, \(detectedCount) detected without the password")
@@ -148,7 +150,8 @@ struct EveryBitTests {
       let changedFields = try BackupFields(of: backup, fileWithoutDigest: photo).changed(since: originalFields)
       let undocumentedFields = changedFields.subtracting(BackupFields.undetected)
       #expect(undocumentedFields.isEmpty, "\(location): \(undocumentedFields)")
-      // No item is replaced by another. The items of a class are only lost if its changed `WRAP` requires the device key.
+      // No item is replaced by another. The items of a class are only lost if its changed `WRAP` requires the device
+      // key.
       let items = try decryptedItems(backup)
       #expect(items.isSubset(of: originalItems), "\(location)")
       #expect(items == originalItems || changedFields.contains("keybag class WRAP"), "\(location)")

@@ -25,8 +25,8 @@ struct FindingTests {
     return try archive.open(with: archive.unlock(password: text.map { Secret(utf8: $0) }), for: use)
   }
 
-  /// Checks that the finding is reported, that the remaining items can be planned, and that a restore is refused for the
-  /// same reason. If the keychain is unreadable, operations that require all items are refused as well.
+  /// Checks that the finding is reported, that the remaining items can be planned, and that a restore is refused for
+  /// the same reason. If the keychain is unreadable, operations that require all items are refused as well.
   private func expect(
     _ kind: BackupFinding.Kind, itemCount: Int, of backup: EditableBackup,
     sourceLocation: SourceLocation = #_sourceLocation

@@ -107,13 +107,13 @@ struct LargeKeychainTests {
       items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
     let archive = try BackupArchive.open(.path(backup.path))
     let withSourceKey = try decrypt(archive, backup, withDeviceKey: true)
-    #expect(withSourceKey.hiddenKeychain == nil && withSourceKey.items.count == 1)
+    #expect(withSourceKey.keychainReadFailure == nil && withSourceKey.items.count == 1)
 
     let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
     let otherDevice = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
     let withOtherKey = try withSourceKey.archive.open(
       with: key, deviceKey: try otherDevice.deviceKey(), for: .reading, reusing: withSourceKey)
-    #expect(withOtherKey.hiddenKeychain?.kind == .keychainDamaged && withOtherKey.items.isEmpty)
+    #expect(withOtherKey.keychainReadFailure?.kind == .keychainDamaged && withOtherKey.items.isEmpty)
 
     let withSourceKeyAgain = try decrypt(archive, backup, withDeviceKey: true, reusing: withSourceKey)
     #expect(withSourceKeyAgain.items.count == 1)

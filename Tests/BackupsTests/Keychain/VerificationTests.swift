@@ -72,7 +72,8 @@ struct VerificationTests {
     )
     #expect(
       verification.files
-        == .init(listed: 4, present: 4, unstored: 1, withMatchingDigest: 2, withoutDigest: 1, withValidPadding: 2))
+        == .init(
+          listed: 4, present: 4, emptyWithoutPayload: 1, withMatchingDigest: 2, withoutDigest: 1, withValidPadding: 2))
     #expect(verification.detail(of: .keybag) == "11 of 11 class keys can be unwrapped")
     #expect(verification.detail(of: .items) == "2 of 3 can be decrypted, 1 needs a device's hardware key")
   }
@@ -223,6 +224,7 @@ struct VerificationTests {
   func changedItem() throws {
     let backup = try EditableBackup(items: Self.items) { entries in
       var entries = entries
+      // The ciphertext of an item begins at byte 52, after the wrapped key.
       entries[1].blob?[60] ^= 1
       return entries
     }
@@ -273,7 +275,7 @@ struct VerificationTests {
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
   }
 
-  @Test("A keychain of another backup belongs to another keybag")
+  @Test("A keychain file that names another keybag is reported, and no device accepts it")
   func otherKeybag() throws {
     let backup = try EditableBackup(items: Self.items, namingKeybag: "00000000-0000-0000-0000-000000000000")
     let verification = try verify(backup)
@@ -349,7 +351,7 @@ struct VerificationTests {
     #expect(verification.faults.first?.byteCount == (isValid ? nil : byteCount))
   }
 
-  @Test("The digests and the manifest of iOS 9 are checked without the password")
+  @Test("The digests and the manifest of an iOS 9 backup are checked without the password")
   func quickOldLayout() throws {
     let backup = try backup(layout: .mbdb)
     #expect(try verify(backup, knowsPassword: false).isFaultless)

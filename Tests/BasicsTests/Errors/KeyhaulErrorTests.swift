@@ -27,18 +27,19 @@ struct KeyhaulErrorTests {
     let error = KeyhaulError(Self.code, "a fact")
     #expect(error.category == .busy && error.advice == "wait until it is free")
     #expect(error.description == "it is in use: a fact")
-    let overriding = KeyhaulError(
+    let overridingError = KeyhaulError(
       Self.code, "a fact", meaning: ErrorMeaning(.locked, "it is locked", advice: "unlock it"))
-    #expect(overriding.code == Self.code && overriding.category == .locked && overriding.summary == "it is locked")
+    #expect(overridingError.code == Self.code && overridingError.category == .locked)
+    #expect(overridingError.summary == "it is locked")
   }
 
-  @Test("A changed copy of an error keeps every fact that was not replaced")
+  @Test("A changed copy of an error keeps every part that was not replaced")
   func copies() {
     let error = KeyhaulError(Self.code, "a fact", subject: "phone", errno: .noMemory, underlying: Refusal())
-    let later = error.with(stage: .afterCommit)
-    #expect(later.stage == .afterCommit && later.subject == "phone" && later.errno == .noMemory)
-    #expect(later.reason == "a fact" && later.underlying is Refusal)
-    #expect(later != error)
+    let laterError = error.with(stage: .afterCommit)
+    #expect(laterError.stage == .afterCommit && laterError.subject == "phone" && laterError.errno == .noMemory)
+    #expect(laterError.reason == "a fact" && laterError.underlying is Refusal)
+    #expect(laterError != error)
     #expect(error.with() == error)
   }
 

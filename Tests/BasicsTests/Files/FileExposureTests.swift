@@ -6,6 +6,8 @@ import Testing
 @Suite("Files that other users could change")
 struct FileExposureTests {
   private let directory: TemporaryDirectory
+  /// A user and group ID that is neither root's nor this user's.
+  private let otherID: UInt32 = 12_345
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -22,7 +24,7 @@ struct FileExposureTests {
     try FileSystem.real.exposure(of: directory.path(name))
   }
 
-  /// Returns a path with its links resolved, as the result contains it.
+  /// Returns the path of a file with links resolved, as a `FileExposure` contains it.
   private func path(_ name: String) -> String {
     directory.url.resolvingSymlinksInPath().appending(path: name).path(percentEncoded: false)
   }
@@ -89,14 +91,14 @@ struct FileExposureTests {
     for (changedName, checkedName) in [
       ("folder/file", "folder/file"), ("folder/link", "folder/link"), ("folder", "folder/file"),
     ] {
-      #expect(lchown(directory.path(changedName), 12_345, 12_345) == 0)
+      #expect(lchown(directory.path(changedName), otherID, otherID) == 0)
       #expect(try exposure(of: checkedName) == .otherOwner(path: path(changedName)))
       #expect(lchown(directory.path(changedName), 0, 0) == 0)
       #expect(try exposure(of: checkedName) == nil)
     }
     // The owner can also change the file in a folder with the sticky bit.
     try setMode(0o1777, "folder")
-    #expect(lchown(directory.path("folder/file"), 12_345, 12_345) == 0)
+    #expect(lchown(directory.path("folder/file"), otherID, otherID) == 0)
     #expect(try exposure(of: "folder/file") == .otherOwner(path: path("folder/file")))
   }
 }

@@ -36,7 +36,7 @@ struct FileLockTests {
     #expect(try isFree(.exclusive))
   }
 
-  @Test("A released lock is free immediately, even if a starting child process has a copy of the descriptor")
+  @Test("A file is free as soon as its lock is released, even if a starting child process has a copy of the descriptor")
   func copies() throws {
     let copy: FileDescriptor
     do {

@@ -79,7 +79,7 @@ struct FileReplacementTests {
   func everyCall(fault: FileSystem.InjectedFault) throws {
     var call = 1
     while call <= 100, try checkReplacement(failingCall: call, with: fault) { call += 1 }
-    // At least open, status, list, create, write, status, sync, close, rename and sync.
+    // A replacement makes at least ten calls: open, status, list, create, write, status, sync, close, rename and sync.
     #expect(call > 9)
   }
 
@@ -153,7 +153,12 @@ final class CallCounter: Sendable {
   private let failingCall: Int
   private let fault: FileSystem.InjectedFault
 
-  /// - Parameter kind: The kind of calls to count, or `nil` to count all.
+  /// Creates a counter.
+  ///
+  /// - Parameters:
+  ///   - kind: The kind of calls to count, or `nil` to count all.
+  ///   - failingCall: The number of the counted call that gets the fault, from 1.
+  ///   - fault: The fault to inject.
   init(of kind: FileSystem.Call? = nil, failing failingCall: Int = .max, with fault: FileSystem.InjectedFault = .short)
   {
     self.kind = kind

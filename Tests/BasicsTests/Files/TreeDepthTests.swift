@@ -8,7 +8,7 @@ import Testing
 @Suite("Removing file trees")
 struct TreeDepthTests {
   @Test(
-    "A tree of 64 levels is removed, and a deeper one is kept unchanged along its deepest path", arguments: [64, 65])
+    "A tree of 64 levels is removed, and in a deeper tree, the file at the deepest level is kept", arguments: [64, 65])
   func depth(count: Int) throws {
     let directory = try TemporaryDirectory()
     let path = (0..<count).map { "d\($0)" }.joined(separator: "/")

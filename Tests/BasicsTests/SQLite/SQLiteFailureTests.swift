@@ -15,7 +15,7 @@ struct SQLiteFailureTests {
   }
 
   @Test(
-    "Every other result of a check is a fault of the database, even if an index has a misleading name",
+    "No other result of a check is reported as a lack of memory, even if an index has a misleading name",
     arguments: [
       "ok", "row 1 missing from index genpagrp", "row 1 missing from index error code=7",
       "On tree page 5 cell 1: unable to get the page. error code=11", "Page 3: never used",

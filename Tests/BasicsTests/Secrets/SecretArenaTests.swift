@@ -29,20 +29,21 @@ struct SecretArenaTests {
     }
   }
 
-  @Test("Released memory is reused: the same secrets a thousand times take no more pages than once")
+  @Test("Released memory is reused: allocating the same secrets again a thousand times maps no more pages")
   func reused() {
     let arena = SecretArena(lockLimit: 0)
-    func round() { for count in Self.counts { arena.release(arena.allocate(count)) } }
-    round()
-    let pages = arena.pageByteCounts.mapped
-    for _ in 0..<1_000 { round() }
-    #expect(arena.pageByteCounts.mapped == pages)
+    func allocateAndRelease() { for count in Self.counts { arena.release(arena.allocate(count)) } }
+    allocateAndRelease()
+    let pageByteCount = arena.pageByteCounts.mapped
+    for _ in 0..<1_000 { allocateAndRelease() }
+    #expect(arena.pageByteCounts.mapped == pageByteCount)
   }
 
   @Test("Secrets share pages: 10,000 secrets of 100 bytes take little more than their bytes")
   func shared() {
     let arena = SecretArena(lockLimit: 0)
     let buffers = (0..<10_000).map { _ in arena.allocate(100) }
+    // At most a quarter more.
     #expect(arena.pageByteCounts.mapped < 10_000 * 100 * 5 / 4)
     for buffer in buffers { arena.release(buffer) }
   }
@@ -62,7 +63,7 @@ struct SecretArenaTests {
       return []
     }
 
-    @Test("Memory is locked up to its limit and excluded from core dumps beyond it")
+    @Test("Memory is locked against swapping up to the limit, and all memory is excluded from core dumps")
     func locked() throws {
       // The shell's limit may be too low, and the address sanitizer disables mlock.
       let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil

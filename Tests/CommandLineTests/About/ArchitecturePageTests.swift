@@ -44,7 +44,7 @@ struct ArchitecturePageTests {
     return listed
   }
 
-  @Test("The page lists every error type of each part, and no others")
+  @Test("The page lists exactly the error types that each part declares")
   func errors() throws {
     let declared = try Self.declaredErrorTypes()
     let typeCount = declared.values.reduce(0) { $0 + $1.count }

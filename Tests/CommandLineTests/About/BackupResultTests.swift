@@ -44,14 +44,14 @@ struct BackupResultTests {
     #expect(words.sorted() == BackupResult.allCases.filter { $0.code == code }.map(\.rawValue).sorted())
   }
 
-  @Test("Only words of exit codes have no page of their own")
+  @Test("A word has no page of its own only if it is also the id of an exit code")
   func ownPages() {
     let ids = Set((CommandExitStatus.fixed + [.needsPassword]).map(\.id))
     for word in BackupResult.allCases { #expect((word.explanation == nil) == ids.contains(word.rawValue), "\(word)") }
     #expect(Explanation.results.count == BackupResult.allCases.count - ids.count)
   }
 
-  @Test("A result has no word of another exit code, and a code other than 0 has a reason")
+  @Test("A result's word always belongs to its exit code, and a code other than 0 has a reason")
   func agreement() {
     func result(_ status: CommandExitStatus, _ word: BackupResult?) -> BatchResult {
       BatchResult(
@@ -66,7 +66,7 @@ struct BackupResultTests {
     }
   }
 
-  @Test("A warning with the same fact is recorded once")
+  @Test("A warning with the same message and reason is recorded once")
   func warnings() {
     let output = CapturedOutput()
     for advice in ["a", "b"] { output.add(CapturedOutput.Warning("it is damaged", why: "a byte", try: advice)) }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Shell completion")
 struct CompletionTests {
-  /// A sandbox with two devices, a backup, and files whose names a shell would interpret.
+  /// Returns a sandbox with two devices, a backup, and files whose names a shell would interpret.
   private func sandbox() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run(
@@ -108,8 +108,8 @@ struct CompletionTests {
     for (home, suggestion) in [("devices", "new-phone"), ("nowhere", ""), ("family.tar", "")] {
       let outcome = try sandbox.devices.run("KEYHAUL_HOME=\(home) exec bash -c '\(script)'")
       #expect(outcome.status == 0 && outcome.errors == "", "\(outcome)")
-      let expected = String(repeating: suggestion + "\n", count: commands.count)
-      #expect(outcome.output == expected, "\(home): \(outcome.output)")
+      let expectedLines = String(repeating: suggestion + "\n", count: commands.count)
+      #expect(outcome.output == expectedLines, "\(home): \(outcome.output)")
     }
   }
 

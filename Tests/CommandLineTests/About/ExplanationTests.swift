@@ -122,6 +122,7 @@ struct ExplanationTests {
       .reduce(into: [:]) { $0[String($1.1)] = Int32($1.2) }
     #expect(declared.count > 300)
     for page in Explanation.keychainStatuses { #expect(declared[page.id] == page.number, "\(page.id)") }
+    // In addition, 19 pages explain statuses that `SecItemStatus` does not contain.
     #expect(Explanation.keychainStatuses.count == SecItemStatus.allCases.count + 19)
   }
 

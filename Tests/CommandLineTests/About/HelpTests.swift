@@ -115,7 +115,7 @@ struct HelpTests {
       line.split(separator: " ").map(String.init), root: AllCommands.self, suggestions: Keyhaul.suggestions)
   }
 
-  @Test("A flag before the command consumes its value and nothing else")
+  @Test("A flag before the command consumes only its own value")
   func flagsBeforeTheCommand() throws {
     for line in [
       "--home phones backup x", "--home=phones backup x", "-q backup x", "-qv backup x", "-o file backup x",

@@ -39,7 +39,7 @@ struct PageCommandTests {
     #expect(Self.calls(in: rightText) == [["verify"], ["device", "create", "a b"]])
   }
 
-  /// Returns the command of a call. The arguments of the call, if it has any, are parsed too.
+  /// Returns the type of the command that a call names. Also parses the call's arguments, if it has any.
   private static func command(of call: [String]) throws -> any ParsableCommand.Type {
     let path = try CommandPath.resolve(call, root: AllCommands.self, suggestions: Keyhaul.suggestions)
     guard !path.arguments.isEmpty, path.help == nil else { return path.command }

@@ -123,7 +123,7 @@ struct SnapshotTests {
 
   /// Compares a report with its snapshot, and checks its width.
   ///
-  /// - Parameter environment: Additional settings of the environment, as the shell expects them before a command.
+  /// - Parameter environment: Environment variables for the command, as a shell line has them: "LC_ALL=C".
   private func check(
     _ name: String, printedBy line: String, in sandbox: PhoneSandbox, columns: Int, environment: String = ""
   ) throws {
@@ -187,11 +187,13 @@ struct SnapshotTests {
   @Test("Every snapshot in the repository is compared")
   func complete() throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: Self.directory.path).filter { $0.hasSuffix(".txt") }
-    let expected = Self.reports.flatMap { report in [80, 120].map { "\(report.name).\($0).txt" } }
+    let expectedNames = Self.reports.flatMap { report in [80, 120].map { "\(report.name).\($0).txt" } }
+    // The last report, "phone-all", has no snapshot at 60 columns.
     #expect(
       Set(names)
         == Set(
-          expected + ["diff-hostile.ascii.txt", "inspect.ascii.txt", "plan-device.ascii.txt", "why-hostile.ascii.txt"]
+          expectedNames
+            + ["diff-hostile.ascii.txt", "inspect.ascii.txt", "plan-device.ascii.txt", "why-hostile.ascii.txt"]
             + Self.phoneReports.map { "\($0.name).80.txt" } + Self.phoneReports.dropLast().map { "\($0.name).60.txt" }))
   }
 }

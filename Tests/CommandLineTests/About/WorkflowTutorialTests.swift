@@ -27,7 +27,7 @@ struct WorkflowTutorialTests {
     #expect(failed.last?.status == 2, "\(failed)")
   }
 
-  @Test("The workflow fails without any one of its steps")
+  @Test("Without any one of its steps, the workflow fails or checks no expectations")
   func everyStep() throws {
     let list = try #require(try Self.blocks("json").first)
     let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
@@ -59,19 +59,19 @@ struct WorkflowTutorialTests {
     #expect(manifest.contains(".executable(name: \"keyhaul\""))
   }
 
-  @Test("For a backup, the list misses items that never enter a backup, unless it expects \"absent\" for them")
+  @Test("For a backup, items that never enter a backup miss their expectation, unless the list expects \"absent\"")
   func backup() throws {
     let sandbox = try PhoneSandbox()
     let list = try #require(try Self.blocks("json").first)
     try sandbox.write(Array(list.utf8), to: "migration.json")
     try sandbox.backUp(to: "b.tar")
     let line = "plan b.tar --to new-phone --password-file .bp --expect migration.json"
-    let ofBackup = try sandbox.keyhaul(line)
-    #expect(ofBackup.status == 2 && ofBackup.output.hasSuffix("3 of 4 expectations met.\n"), "\(ofBackup)")
+    let outcome = try sandbox.keyhaul(line)
+    #expect(outcome.status == 2 && outcome.output.hasSuffix("3 of 4 expectations met.\n"), "\(outcome)")
     #expect(
-      ofBackup.output.contains(
+      outcome.output.contains(
         "account card *, access_group *.com.example.bank: expected stays-behind, but no item matches (a plan made "
-          + "from a backup does not list items that no backup contains)\n"), "\(ofBackup.output)")
+          + "from a backup does not list items that no backup contains)\n"), "\(outcome.output)")
     let card = #""account": "card *", "expect": "stays-behind""#
     try #require(list.contains(card))
     let absent = list.replacing(card, with: #""account": "card *", "expect": "absent""#)

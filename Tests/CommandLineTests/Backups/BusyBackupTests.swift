@@ -23,7 +23,7 @@ struct BusyBackupTests {
     }
   }
 
-  /// Returns a command line with the backup's password. A conversion needs none.
+  /// Returns a command line with the backup's password. A conversion needs no password.
   private func withPassword(_ line: String) -> String {
     line.hasPrefix("convert") ? line : "\(line) --password-file .bp"
   }
@@ -31,7 +31,7 @@ struct BusyBackupTests {
   @Test("Commands that change a backup exit with 11 while another process reads it", arguments: changes)
   func changed(line: String) throws {
     let sandbox = try sandbox()
-    let before = try sandbox.fileContents(in: "b")
+    let contentsBefore = try sandbox.fileContents(in: "b")
     let reader = try #require(try BackupLock.acquire(sandbox.home.appending(path: "b").path, for: .reading))
     let outcome = try sandbox.keyhaul(withPassword(line))
     #expect(outcome.status == 11, "\(outcome)")
@@ -44,7 +44,7 @@ struct BusyBackupTests {
           try: wait, or add --wait 30s
 
         """), "\(outcome)")
-    #expect(try sandbox.fileContents(in: "b") == before)
+    #expect(try sandbox.fileContents(in: "b") == contentsBefore)
     reader.release()
   }
 

@@ -22,14 +22,14 @@ struct ChangedCopyTests {
       try sandbox.write(Array("another one\n".utf8), to: ".np")
       try sandbox.backUp(to: "own/")
       try sandbox.devices.run("cp -R own b && rm b/Keyhaul.seal && tar cf b.tar b")
-      // A seal by Keyhaul does not make it Keyhaul's own backup: iTunes made it.
+      // Keyhaul changes its own backups in place without a flag. A seal alone does not make a backup Keyhaul's own.
       try sandbox.devices.run(
         "cp -R b sealed && sed -i 's|<dict>|<dict><key>iTunes Version</key><string>12.13</string>|' sealed/Info.plist")
       try sandbox.succeed("seal sealed --password-file .bp -q")
     }
   }
 
-  /// Returns the digests of a backup's files, or of a packed backup.
+  /// Returns the digests of the files in a backup folder, or the digest of a packed backup.
   private func digests(of path: String, in sandbox: PhoneSandbox) throws -> String {
     try sandbox.devices.run("find \(path) -type f | sort | xargs sha256sum").output
   }
@@ -80,7 +80,7 @@ struct ChangedCopyTests {
     }
   }
 
-  @Test("A backup that Keyhaul made is changed in place without a flag, and a dry run needs none", arguments: changes)
+  @Test("A backup that Keyhaul made is changed without a flag, and a dry run needs no flag", arguments: changes)
   func unflagged(line: String) throws {
     let sandbox = try Self.sandbox()
     #expect(try sandbox.keyhaul(line.replacing("BACKUP", with: "b") + " -n").status == 0)
@@ -90,10 +90,10 @@ struct ChangedCopyTests {
   @Test("Flags that contradict each other, or that a device cannot have, are refused")
   func flags() throws {
     let sandbox = try Self.sandbox()
-    let delete = "item delete b --service chat.example --yes --password-file .bp"
+    let deletion = "item delete b --service chat.example --yes --password-file .bp"
     let cases: [(line: String, message: String)] = [
-      ("\(delete) -o c/ --in-place", "cannot be used together"), ("\(delete) -o -", "standard output"),
-      ("\(delete) -o b/inner", "is inside the input"), ("\(delete) -o b", "is the input"),
+      ("\(deletion) -o c/ --in-place", "cannot be used together"), ("\(deletion) -o -", "standard output"),
+      ("\(deletion) -o b/inner", "is inside the input"), ("\(deletion) -o b", "is the input"),
       ("item delete old-phone --service chat.example --yes -o c/", "-o applies only to backups"),
       ("item delete old-phone --service chat.example --yes --in-place", "--in-place applies only to backups"),
     ]
@@ -103,7 +103,7 @@ struct ChangedCopyTests {
     }
   }
 
-  @Test("The items are listed before the question whether to delete them")
+  @Test("Items are listed before Keyhaul asks whether to delete them, and stay if the answer is no")
   func listed() throws {
     let sandbox = try Self.sandbox()
     let line = "item delete own --service chat.example --password-file .bp"

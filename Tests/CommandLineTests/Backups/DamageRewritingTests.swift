@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Rewriting damaged backups")
 struct DamageRewritingTests {
-  @Test("Rekey sets no password on a backup with a changed keychain, because the new digest would hide it")
+  @Test("Rekey sets no password on a backup with a changed keychain, because the new digest would hide the change")
   func firstPassword() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")

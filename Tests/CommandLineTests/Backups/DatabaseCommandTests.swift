@@ -19,11 +19,11 @@ struct DatabaseCommandTests {
     return sandbox
   }
 
-  @Test("Five commands find a Simulator's database and read it with its log, without writing next to it")
+  @Test("Five commands read a Simulator's database together with its log, and write no file next to it")
   func read() throws {
     let sandbox = try Self.sandbox()
     let fingerprint = "cd \(Self.keychains) && ls -la --time-style=full-iso && sha256sum *"
-    let before = try sandbox.run(fingerprint).output
+    let fingerprintBefore = try sandbox.run(fingerprint).output
     try sandbox.run("keyhaul device create new-phone -q")
     let noteAboutKeys = "with its keys stored unencrypted in it, like a Simulator's"
     // The log has one more item than the file. A tombstone does not count as an item.
@@ -44,10 +44,10 @@ struct DatabaseCommandTests {
     for path in ["sim/data", Self.keychains, Self.keychain] {
       #expect(try sandbox.run("keyhaul inspect \(path)").output.contains("13 items"), "\(path)")
     }
-    #expect(try sandbox.run(fingerprint).output == before)
+    #expect(try sandbox.run(fingerprint).output == fingerprintBefore)
   }
 
-  @Test("A database with an unrelated log is shown without the log, and verify does not call it intact")
+  @Test("A database with an unrelated log is read without the log, and verify does not call the database intact")
   func unrelatedLog() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("cp \(Self.keychain) k.db; printf 'no log at all' > k.db-wal")
@@ -129,7 +129,7 @@ struct DatabaseCommandTests {
     }
   }
 
-  @Test("A database of iOS 6 without sha1 columns is read with its own schema, without missing digests")
+  @Test("A database of iOS 6, which has no sha1 columns, is read without errors about missing digests")
   func oldSchema() throws {
     let sandbox = try DeviceSandbox()
     let encryptedItem = try TestVectors.section("item_blob_v2")["blob"].bytes
@@ -260,7 +260,7 @@ struct DatabaseCommandTests {
     try DatabaseQueue(path: path).write { try $0.execute(sql: "DELETE FROM metadatakeys WHERE keyclass = '6'") }
     let withoutKey = try sandbox.run("keyhaul verify k.db")
     #expect(withoutKey.status == 13 && withoutKey.output.contains("k.db is damaged: items."), "\(withoutKey)")
-    // Keys that are wrapped with unavailable keys, as on a device.
+    // As on a device, the keys in the database are then wrapped with keys that are not available.
     try DatabaseQueue(path: path).write {
       try $0.execute(sql: "UPDATE metadatakeys SET data = x'\(String(repeating: "ab", count: 40))'")
       try $0.execute(sql: "DELETE FROM keys")

@@ -29,7 +29,7 @@ struct DecryptedCopyTests {
     #expect(try sandbox.read("clear/\(PhoneSandbox.keychainPath)").prefix(8) == Array("bplist00".utf8)[...])
   }
 
-  @Test("Items in a decrypted copy stay encrypted with the password")
+  @Test("In a decrypted copy, the items stay encrypted with the password, but exporting files needs no password")
   func items() throws {
     let sandbox = try sandbox()
     try sandbox.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
@@ -132,7 +132,7 @@ struct DecryptedCopyTests {
       inspection.contains(
         "This decrypted copy cannot be restored: use the backup that it was made from"))
     #expect(!inspection.contains("without a password"))
-    // The outlook, the comparison and the report by app warn about it too, in text and JSON.
+    // The plan without a target, the comparison and the report by app also say so, in text and JSON.
     let obstacle = "cannot be restored as it is (Manifest.plist: it says that this is a decrypted copy"
     for view in ["", "--to new-phone --compare", "--to new-phone --by-app"] {
       let line = "plan clear \(view) --password-file .bp -q"

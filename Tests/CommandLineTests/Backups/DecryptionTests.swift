@@ -24,7 +24,7 @@ struct DecryptionTests {
       #expect(outcome.status == 0 && !outcome.output.contains("not comparable"), "\(outcome)")
       #expect(outcome.errors == "b: this-device-only items were decrypted with the key of old-phone\n")
     }
-    // If only the other device is available, these items cannot be decrypted.
+    // Without the source device, the this-device-only items cannot be decrypted.
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
     let outcome = try sandbox.keyhaul("diff b new-phone --password-file .bp")
     #expect(outcome.output.contains("4 not comparable") || outcome.output.contains("4 not\ncomparable"), "\(outcome)")
@@ -72,7 +72,7 @@ struct DecryptionTests {
     #expect(try sandbox.keyhaul("verify b --password-file .marked").status == 12)
   }
 
-  @Test("The key of a virtual device is used, with a note")
+  @Test("If the source device is in the device folder, its key is used, and a note says so")
   func homeDevice() throws {
     let sandbox = try sandbox()
     let note = "b: this-device-only items were decrypted with the key of old-phone"
@@ -93,7 +93,7 @@ struct DecryptionTests {
       withoutDevice.status == 0 && withoutDevice.errors == "" && withoutDevice.output.contains("(encrypted)"))
   }
 
-  @Test("A virtual device with an unreadable key is named, unless another key was given")
+  @Test("Keyhaul warns if the source device's key cannot be read, unless the user gave a device key")
   func unreadableHomeDevice() throws {
     let sandbox = try sandbox()
     try FileManager.default.removeItem(at: sandbox.home.appending(path: "devices/old-phone/hardware.uid"))
@@ -113,7 +113,7 @@ struct DecryptionTests {
     #expect(given.status == 0 && !given.errors.contains("the key of old-phone"), "\(given.errors)")
   }
 
-  @Test("A device's key decrypts its items from any folder, and a wrong key is reported")
+  @Test("The source device's key decrypts its items without the device itself, and a wrong key is reported")
   func deviceKey() throws {
     let sandbox = try sandbox()
     try sandbox.write(sandbox.deviceKey(of: "old-phone"), to: ".key")
@@ -146,14 +146,14 @@ struct DecryptionTests {
 
   private static let wrongKeyWarning = "warning: the given device key does not belong to the source device of b\n"
 
-  @Test("After a wrong device key, the key of a virtual device is used, with a warning")
+  @Test("If the given device key is wrong, the key of the virtual device is used, with a warning")
   func wrongKeyNextToDevice() throws {
     let sandbox = try sandbox()
     try sandbox.write([UInt8](repeating: 7, count: 16), to: ".other")
     for line in DecryptingCommands.all.map({ $0 == "inspect b" ? "inspect b --list" : $0 }) + [
       "rekey b --no-password -n"
     ] {
-      // A change of the password does not use the device's key.
+      // Changing the password needs no device key.
       if line.contains("--new-password-file") { continue }
       let withoutKey = try sandbox.keyhaul("\(line) --password-file .bp")
       let withWrongKey = try sandbox.keyhaul("\(line) --password-file .bp --device-key-file .other")
@@ -169,13 +169,13 @@ struct DecryptionTests {
       #expect(withWrongKey.errors.contains(Self.wrongKeyWarning), "\(line): \(withWrongKey)")
       #expect(!withoutKey.errors.contains(Self.wrongKeyWarning), "\(line): \(withoutKey)")
     }
-    // The same applies to a stream, which can be read only once.
+    // The right key is also found for a stream, which can be read only once.
     try sandbox.succeed("convert b -o b.tar -q")
     let stream = try sandbox.keyhaul("inspect - --list --password-file .bp --device-key-file .other < b.tar")
     #expect(stream.status == 0 && !stream.output.contains("(encrypted)"), "\(stream)")
   }
 
-  @Test("For a backup of iOS 9, Keyhaul reports that it cannot set a password before it needs a device key")
+  @Test("Rekey rejects setting a password on a backup from iOS 9 before it asks for a device key")
   func oldPassword() throws {
     let sandbox = try PhoneSandbox()
     _ = try OldBackup(in: sandbox, named: "old")
@@ -221,13 +221,13 @@ struct DecryptionTests {
         && errors.contains("or add --memory"), "\(outcome)")
   }
 
-  @Test("No command writes into the backup that it reads, or over it")
+  @Test("No command writes its output over an input, or into a backup or device that it reads")
   func outputs() throws {
     let sandbox = try sandbox()
     func paths() throws -> [String] {
       try sandbox.files(in: "b") + sandbox.files(in: "devices").filter { !$0.hasSuffix("/lock") }
     }
-    let before = try paths()
+    let pathsBefore = try paths()
     let cases: [(line: String, relation: String)] = [
       ("export b -o b/x.json", "is inside"), ("export b -o b/Manifest.plist --yes", "is"),
       ("export b -o b --yes", "is"),
@@ -241,7 +241,7 @@ struct DecryptionTests {
       let outcome = try sandbox.keyhaul("\(line) \(password)")
       #expect(outcome.status == 64 && outcome.errors.contains(" \(relation) the input\n"), "\(line): \(outcome)")
     }
-    #expect(try paths() == before)
+    #expect(try paths() == pathsBefore)
   }
 
   @Test("A flag of another command is rejected, and the error names the commands that have it")

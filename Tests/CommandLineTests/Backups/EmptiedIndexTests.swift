@@ -12,7 +12,9 @@ struct IndexedDatabase {
   /// The names of the indexes and the numbers of their first pages, without the indexes of empty tables.
   let indexes: [(name: String, rootPage: Int)]
 
-  /// - Parameter path: The path of a database file without a log. SQLite opens a copy of it.
+  /// Reads a database file, and lists the indexes that SQLite finds in a copy of it.
+  ///
+  /// - Parameter path: The path of a database file without a log.
   init(_ path: URL) throws {
     bytes = Array(try Data(contentsOf: path))
     let directory = try TemporaryDirectory()
@@ -29,7 +31,7 @@ struct IndexedDatabase {
     }
   }
 
-  /// Returns the file with an empty leaf page in place of the index whose first page has this number.
+  /// Returns the bytes of the file with one index emptied: an empty leaf page replaces the index's first page.
   ///
   /// The page size is at byte 16 of the file, as a big-endian integer of two bytes, where 1 stands for 65,536. An index leaf
   /// starts with the type 0x0A, and has the offset of its content at byte 5. In an empty page, this is the page's end.
@@ -62,7 +64,7 @@ struct EmptiedIndexTests {
     #expect(try sandbox.keyhaul("verify plain").status == 0)
     for index in database.indexes {
       try sandbox.write(database.emptying(indexAt: index.rootPage), to: "plain/Manifest.db")
-      let before = try sandbox.fileContents(in: "plain")
+      let contentsBefore = try sandbox.fileContents(in: "plain")
       let verified = try sandbox.keyhaul("verify plain")
       #expect(
         verified.status == 13 && unwrapped(verified.output).contains("index \(index.name)"), "\(index): \(verified)")
@@ -77,7 +79,7 @@ struct EmptiedIndexTests {
         let outcome = try sandbox.keyhaul(line)
         #expect(outcome.status == 13, "\(index) \(line): \(outcome)")
       }
-      #expect(try sandbox.fileContents(in: "plain") == before)
+      #expect(try sandbox.fileContents(in: "plain") == contentsBefore)
     }
   }
 
@@ -107,10 +109,10 @@ struct EmptiedIndexTests {
       try Data(emptied).write(to: path)
       let verified = try sandbox.run("keyhaul verify sim --json")
       #expect(verified.status == 13 && verified.output.contains(#""id": "indexes""#), "\(index): \(verified)")
-      // The other pages of a large index are then unused, so the check of the pages may report them first.
+      // If the index had several pages, the rest of them are now unused. The check of the pages may report them first.
       let text = unwrapped(try sandbox.run("keyhaul verify sim").output)
       #expect(text.contains("is damaged: indexes") || text.contains("is damaged: pages"), "\(index): \(text)")
-      // All commands for every third index, and one for the others.
+      // For every third index, all commands run. For the other indexes, one command runs.
       let oneCommand = position % 2 == 0 ? seed : add
       for line in position % 3 == 0 ? [seed, add] + otherCommands : [oneCommand] {
         let outcome = try sandbox.run(line)
@@ -130,7 +132,7 @@ struct EmptiedIndexTests {
       echo x | keyhaul item add old-phone --service chat.example --account anna --secret-file - \
       --access-group ABCDE12345.org.example.chat
       """
-    // The device already has the item, so a second one is refused.
+    // The device already has this item, so adding it again is refused.
     #expect(try sandbox.devices.run(add).errors.contains("already has this item"))
     for (position, index) in database.indexes.enumerated() {
       let emptied = database.emptying(indexAt: index.rootPage)
@@ -151,7 +153,7 @@ struct EmptiedIndexTests {
     #expect(try sandbox.devices.run(add).errors.contains("already has this item"))
   }
 
-  @Test("Verify reports a journal whose beginning is damaged, but not one of a finished change")
+  @Test("Verify reports a journal whose beginning is damaged, but not the journal of a finished change")
   func journal() throws {
     let sandbox = try DeviceSandbox()
     try sandbox.writeKeychainDatabase(to: "k.db", withLog: false)

@@ -11,7 +11,7 @@ struct ExpandingInputTests {
     let testDescription: String
     let path: String
     let bytes: @Sendable (_ original: [UInt8]) -> [UInt8]
-    /// The expected exit status of each command.
+    /// The expected exit status of the commands `inspect`, `verify` and `restore`.
     let inspect: CommandExitStatus
     let verify: CommandExitStatus
     let restore: CommandExitStatus
@@ -57,7 +57,7 @@ struct ExpandingInputTests {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q --yes")
     try sandbox.write(file.bytes(try sandbox.read("b/\(file.path)")), to: "b/\(file.path)")
-    let before = try sandbox.contents(of: "old-phone")
+    let deviceBefore = try sandbox.contents(of: "old-phone")
     let cases: [(line: String, status: CommandExitStatus)] = [
       ("inspect b/ --list", file.inspect), ("verify b/", file.verify),
       ("plan b/ --to old-phone", file.plan), ("restore b/ --to old-phone --yes", file.restore),
@@ -67,10 +67,10 @@ struct ExpandingInputTests {
       #expect(outcome.status == status.code, "\(line): \(outcome)")
       if line != "verify b/" { #expect(unwrapped(outcome.errors).contains(file.message), "\(line): \(outcome)") }
     }
-    if file.restore != .ok { #expect(try sandbox.contents(of: "old-phone") == before) }
+    if file.restore != .ok { #expect(try sandbox.contents(of: "old-phone") == deviceBefore) }
   }
 
-  @Test("A sparse file of 40 GB is rejected, or the backup is read without it")
+  @Test("A sparse file of 40 GB is rejected, or the backup is read without the file")
   func sparse() throws {
     let cases: [(name: String, status: CommandExitStatus)] = [
       ("Info.plist", .partial), ("Status.plist", .partial), ("Manifest.plist", .refused), ("Manifest.db", .refused),

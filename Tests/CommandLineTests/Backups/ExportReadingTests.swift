@@ -12,9 +12,9 @@ import Testing
 struct ExportReadingTests {
   private static let itemCount = 14_000
 
-  /// Source of the path: the tests of `AuthenticatorAccounts`.
+  /// The tests of `AuthenticatorAccounts` cite the source for the path of the authenticator's file.
   @Test(
-    "`export` ends with 3 if an authenticator's file is damaged, and 0 if there is none",
+    "`export` exits with 3 if an authenticator's file is damaged, and with 0 if there is no such file",
     arguments: ["otpauth", "csv", "json"])
   func damagedAuthenticator(format: String) throws {
     let sandbox = try PhoneSandbox()
@@ -35,7 +35,8 @@ struct ExportReadingTests {
       "\(incomplete)")
   }
 
-  /// Returns a sandbox with a backup whose items need 14 MB. Keyhaul keeps them in a temporary file and reads it in parts.
+  /// Returns a sandbox with a backup whose items need 14 MB. Keyhaul keeps these items in a temporary file, and reads the
+  /// file in parts.
   private func sandbox() throws -> PhoneSandbox {
     try PhoneSandbox(named: "many items") { sandbox in
       let secret = String(repeating: "x", count: 1_000)
@@ -79,7 +80,7 @@ struct ExportReadingTests {
     #expect(items.count > 0 && items.count < Self.itemCount)
   }
 
-  /// Returns all items of the sandbox's backup, which are read with `system`.
+  /// Returns the source for an export of all items in the sandbox's backup. `system` reads the backup.
   private func exportSource(in sandbox: PhoneSandbox, system: FileSystem) throws -> ExportSource {
     let path = sandbox.home.appending(path: "b").path
     let archive = try BackupArchive.open(.path(path), limits: .standard, system: system)

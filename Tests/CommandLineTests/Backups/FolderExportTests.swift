@@ -137,7 +137,7 @@ struct FolderExportTests {
     #expect(try !backup.sandbox.names().contains("out"))
   }
 
-  @Test("A killed export that is run again is complete and equal (10 moments, 4 in a quick run)")
+  @Test("After a killed export, the same command completes the folder (10 moments, 4 in a quick run)")
   func killed() throws {
     // 400 files in 7 domains, each with 13 folders.
     let files = (0..<400).map { number in

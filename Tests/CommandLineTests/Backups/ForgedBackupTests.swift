@@ -5,9 +5,9 @@ import Testing
 @testable import KeychainCrypto
 @testable import keyhaul
 
-@Suite("Forged backups in place of an encrypted one")
+@Suite("Forged backups in place of an encrypted backup")
 struct ForgedBackupTests {
-  /// The key that the forger wraps class keys with instead of the hardware key of a device.
+  /// The key with which the forger wraps class keys, in place of a device's hardware key.
   private static let forgedDeviceKey = [UInt8](repeating: 1, count: 16)
 
   /// Writes a backup without using a device. Without a password, anyone can write such a backup.
@@ -43,11 +43,11 @@ struct ForgedBackupTests {
   ) throws -> (Keybag, ClassKeys) {
     let deviceKey = try DeviceKey(Secret(copying: Self.forgedDeviceKey))
     let salt = try random.bytes(20)
-    let secondRound = password == nil ? nil : Keybag.SecondRound(rounds: 1, salt: salt)
+    let secondStep = password == nil ? nil : Keybag.SecondStep(iterations: 1, salt: salt)
     let passcodeKey = try PasswordDerivation.passcodeKey(
       password: Secret(utf8: password ?? ""),
       parameters: .init(
-        salt: salt, iterations: 10, sha256Step: secondRound.map { .init(salt: $0.salt, iterations: $0.rounds) }))
+        salt: salt, iterations: 10, sha256Step: secondStep.map { .init(salt: $0.salt, iterations: $0.iterations) }))
     // Keybags list the highest class first.
     let classKeys = try (UInt32(1)...11).reversed().map { number in
       let isFileClass = number <= 4
@@ -57,11 +57,11 @@ struct ForgedBackupTests {
       ).makeRecord(passcodeKey: passcodeKey, deviceKey: deviceKey, random: random)
     }
     let keybag = try Keybag(
-      type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondRound: secondRound, classKeys: classKeys)
+      type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondStep: secondStep, classKeys: classKeys)
     return (keybag, try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey))
   }
 
-  /// Returns one item each of two migratable classes and of a this-device-only class.
+  /// Returns three items: two of migratable classes, and one of a this-device-only class.
   private func plantedItems(
     encryptedWith keys: ClassKeys, random: SeededRandomSource
   ) throws -> [KeychainBackupFile.Entry] {
@@ -92,7 +92,7 @@ struct ForgedBackupTests {
   func restore() throws {
     let sandbox = try PhoneSandbox()
     try forge(in: sandbox, to: "b", classesWithoutDeviceKey: [6, 7, 8])
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     for setting in ["", "KEYHAUL_PASSWORD_FILE=.bp", "KEYHAUL_PASSWORD_COMMAND='cat .bp'"] {
       for line in ["restore b --to new-phone -q --yes", "restore b --to new-phone -n", "plan b --to new-phone"] {
         let outcome = try sandbox.devices.run("\(setting) keyhaul \(line)")
@@ -105,7 +105,7 @@ struct ForgedBackupTests {
       }
     }
     #expect(try sandbox.keyhaul("why b --account 'planted ak' --to new-phone").status == Self.refused)
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 
   @Test("Inspecting a forged backup shows a warning first, and only true statements")
@@ -153,20 +153,20 @@ struct ForgedBackupTests {
     #expect(faults.map { $0["id"] as? String } == ["hardware-layer-missing"])
   }
 
-  @Test("Rekeying a forged backup with the forger's device key does not make it acceptable")
+  @Test("Rekey rejects a forged backup, even with the forger's device key")
   func rekey() throws {
     let sandbox = try PhoneSandbox()
     try forge(in: sandbox, to: "b", classesWithoutDeviceKey: [6, 7, 8])
     try sandbox.write(Self.forgedDeviceKey, to: ".key")
-    let before = try sandbox.read("b/Manifest.plist")
+    let manifestBefore = try sandbox.read("b/Manifest.plist")
     let outcome = try sandbox.keyhaul("rekey b --new-password-file .bp --rounds 1 --device-key-file .key --yes")
     #expect(
       outcome.status == Self.refused
         && outcome.errors.contains("error: b contains something that no device writes\n"), "\(outcome)")
-    #expect(try sandbox.read("b/Manifest.plist") == before)
+    #expect(try sandbox.read("b/Manifest.plist") == manifestBefore)
   }
 
-  @Test("Unbound this-device-only items in a backup with a password cause a warning and may be restored")
+  @Test("Commands warn if an encrypted backup does not bind this-device-only items, but restore accepts the backup")
   func encrypted() throws {
     let sandbox = try PhoneSandbox()
     try forge(in: sandbox, to: "b", password: PhoneSandbox.password, classesWithoutDeviceKey: [6, 7, 8, 9])

@@ -3,8 +3,8 @@ import Testing
 
 @testable import keyhaul
 
-/// The keychain file is not a keychain, or is listed but missing. Its contents are unknown, so no report may say that it
-/// was empty.
+/// The keychain file is empty, or listed but missing. The items are then unknown, so no report may say that there were
+/// none.
 @Suite("Unreadable keychains")
 struct HiddenKeychainTests {
   private static let keychain = "b/\(PhoneSandbox.keychainPath)"
@@ -30,12 +30,12 @@ struct HiddenKeychainTests {
     ])
   func refused(isPresent: Bool, line: String) throws {
     let sandbox = try sandbox(isPresent: isPresent)
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let outcome = try sandbox.keyhaul(line)
     #expect(outcome.status == 13 && outcome.output == "", "\(outcome)")
     #expect(!FileManager.default.fileExists(atPath: sandbox.home.appending(path: "z.json").path))
     #expect(!FileManager.default.fileExists(atPath: sandbox.home.appending(path: "z.html").path))
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 
   @Test("Inspect shows an unreadable keychain and everything else in the backup", arguments: [true, false])

@@ -72,7 +72,7 @@ struct InspectDetailsTests {
         "HomeDomain: 2 files, 5 bytes, 1 missing"))
   }
 
-  @Test("Inspect counts undecryptable items by kind, class and reason, first if they are the majority")
+  @Test("Inspect counts undecryptable items by kind, class and reason, and begins with them if they are the majority")
   func deviceBound() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create phone -q")

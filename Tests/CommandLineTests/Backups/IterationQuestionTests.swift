@@ -25,9 +25,9 @@ struct IterationQuestionTests {
       let outcome = try sandbox.keyhaul("\(line) --password-command 'touch asked; cat .bp'")
       #expect(outcome.status == 14 && outcome.output.isEmpty, "\(line): \(outcome)")
       let text = unwrapped(outcome.errors)
-      let expected =
+      let expectedText =
         /error: refused to open b\/ why: it asks for 4,000,000 iterations of key derivation, 400 times the usual 10,000; about [0-9.]+ s on this machine; Keyhaul cannot ask, because there is no terminal try: don't trust this file; --max-rounds 4000001 accepts this many iterations/
-      #expect(text.wholeMatch(of: expected) != nil, "\(line): \(text)")
+      #expect(text.wholeMatch(of: expectedText) != nil, "\(line): \(text)")
       #expect(try !sandbox.names().contains("asked"), "\(line)")
     }
     let withoutInput = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp --no-input", typed: ["y"])
@@ -46,7 +46,7 @@ struct IterationQuestionTests {
       #expect(outcome.errors == "error: stopped: the answer was not yes\n  why: nothing was changed\n")
     }
     for line in ["inspect b/ --list", "diff b/ b/", "rekey b/ --in-place --new-password-file .bp"] {
-      // With another number of iterations, the password results in another key, which is wrong.
+      // The changed iteration count results in a different key, so the right password counts as wrong (12).
       let outcome = try sandbox.keyhaul("\(line) --password-file .bp", typed: ["y", "y", "y"])
       #expect(outcome.status == 12, "\(line): \(outcome)")
       #expect(outcome.terminal.ranges(of: "asks for 60,000 iterations").count == 1, "\(line): \(outcome)")
@@ -79,11 +79,11 @@ struct IterationQuestionTests {
     #expect(try sandbox.succeed("inspect b/ --keybag").contains("1 + 4,000,000 iterations, about "))
   }
 
-  // This test only checks that the program stops. The tests of PBKDF2 count the iterations until then.
+  // This test only checks that the program stops. The tests of PBKDF2 check how soon the derivation stops.
   @Test("Ctrl-C ends the key derivation early")
   func stopped() throws {
     let sandbox = try Self.sandbox(iterations: 19_999_999)
-    let before = try sandbox.files(in: ".").filter { $0 != "asked" && !$0.hasSuffix("/lock") }
+    let filesBefore = try sandbox.files(in: ".").filter { $0 != "asked" && !$0.hasSuffix("/lock") }
     let outcome = try sandbox.devices.run(
       """
       (while [ ! -e asked ]; do sleep 0.01; done; sleep 0.1; kill -INT $$) &
@@ -92,6 +92,6 @@ struct IterationQuestionTests {
     #expect(outcome.status == 130, "\(outcome)")
     #expect(outcome.errors == "error: stopped by Ctrl-C\n  why: nothing was changed\n")
     try sandbox.devices.run("rm asked")
-    #expect(try sandbox.files(in: ".").filter { !$0.hasSuffix("/lock") } == before)
+    #expect(try sandbox.files(in: ".").filter { !$0.hasSuffix("/lock") } == filesBefore)
   }
 }

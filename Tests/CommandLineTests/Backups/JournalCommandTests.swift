@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Write-ahead logs of a manifest")
 struct JournalCommandTests {
-  @Test("Every command reports Manifest.db-wal, and none loses it silently")
+  @Test("Every command reports an unreadable Manifest.db-wal, and a packed copy keeps it")
   func named() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("convert b.tar -o b/ -q")

@@ -28,7 +28,7 @@ struct KeyDerivationTests {
     #expect(try Self.derivationCount(in: outcome.errors) == keyCount, "\(outcome.errors)")
   }
 
-  @Test("No key is derived for a copy or a device")
+  @Test("No key is derived to copy a backup, to plan for a device, or for verify --quick")
   func never() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     for line in ["convert b -o c.tar --json", "plan old-phone --to new-phone --json", "verify b --quick --json"] {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import keyhaul
 
-/// Serialized, because the moments are chosen within the duration of an uninterrupted command.
+/// Serialized, because each kill comes at a random time within the measured duration of an uninterrupted command.
 @Suite("Killed changes and copies of a backup", .serialized)
 struct KilledRewriteTests {
   private func sandbox() throws -> PhoneSandbox {
@@ -53,7 +53,7 @@ struct KilledRewriteTests {
         #expect(isOld != isNew, moment)
       }
     }
-    // The next rekey deletes the leftovers of the killed ones.
+    // The next rekey deletes the leftovers of the killed rekeys.
     try sandbox.devices.run("rm -rf \(name) && cp -Rp original \(name)")
     try sandbox.succeed(line)
     let leftovers = try sandbox.names().filter { $0.hasPrefix(".") && $0 != ".bp" && $0 != ".np" }
@@ -89,7 +89,7 @@ struct KilledRewriteTests {
       }
       #expect(try sandbox.devices.run("diff -r \(source) original").status == 0, moment)
     }
-    // The next convert deletes the leftovers of the killed ones.
+    // The next convert deletes the leftovers of the killed conversions.
     try sandbox.succeed(line)
     #expect(try sourceDevice(of: target) == "old-phone")
     #expect(try sandbox.names().filter { $0.hasPrefix(".") && ![".bp", ".np"].contains($0) } == [])

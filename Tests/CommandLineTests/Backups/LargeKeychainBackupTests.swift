@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Backups of large keychains")
 struct LargeKeychainBackupTests {
-  /// old-phone with additional secrets of 9 MB, and a folder for temporary files.
+  /// Returns a sandbox whose old-phone has additional secrets of 9 MB, and with a folder for temporary files.
   private func sandbox() throws -> PhoneSandbox {
     try PhoneSandbox(named: "large keychain") { sandbox in
       try sandbox.write([UInt8](repeating: 120, count: 1 << 20), to: ".large")
@@ -22,7 +22,7 @@ struct LargeKeychainBackupTests {
     "A backup without room for temporary files fails with the reason, and leaves nothing", arguments: ["b/", "b.tar"])
   func noRoom(output: String) throws {
     let sandbox = try sandbox()
-    let before = try sandbox.names()
+    let namesBefore = try sandbox.names()
     let outcome = try sandbox.devices.run("TMPDIR=$PWD/nowhere keyhaul \(Self.backup) \(output)")
     #expect(outcome.status == 1)
     let errors = unwrapped(outcome.errors)
@@ -31,7 +31,7 @@ struct LargeKeychainBackupTests {
     #expect(
       errors.hasSuffix(
         "nowhere\": no such file or directory try: set TMPDIR to a folder with free space"), "\(errors)")
-    #expect(try sandbox.names() == before)
+    #expect(try sandbox.names() == namesBefore)
     // The backup of a small keychain needs no temporary file.
     let backupOfNewPhone = Self.backup.replacing("old-phone", with: "new-phone")
     #expect(try sandbox.devices.run("TMPDIR=$PWD/nowhere keyhaul \(backupOfNewPhone) s/").status == 0)

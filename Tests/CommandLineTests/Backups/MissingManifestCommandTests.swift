@@ -9,7 +9,7 @@ struct MissingManifestCommandTests {
   private static let finding =
     "Manifest.plist: it is missing; the manifest database was read as an unencrypted manifest"
 
-  @Test("Commands that only read show the files and name the missing Manifest.plist; others reject the backup")
+  @Test("Every command names the missing Manifest.plist, and only some commands that read still show the contents")
   func commands() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")

@@ -10,16 +10,16 @@ import Testing
 @Suite("Simulators found by name")
 struct NamedSimulatorTests {
   private static let devices = "Library/Developer/CoreSimulator/Devices"
-  private static let old = "0A1B2C3D-0000-4000-8000-000000000017"
-  private static let new = "0A1B2C3D-0000-4000-8000-000000000018"
-  private static let pro = "0A1B2C3D-0000-4000-8000-000000000019"
+  private static let olderUDID = "0A1B2C3D-0000-4000-8000-000000000017"
+  private static let newerUDID = "0A1B2C3D-0000-4000-8000-000000000018"
+  private static let proUDID = "0A1B2C3D-0000-4000-8000-000000000019"
 
   private static func sandbox() throws -> DeviceSandbox {
     let sandbox = try DeviceSandbox()
     let (shutdown, booted) = (1, 3)
     let simulators: [(udid: String, name: String, system: String, state: Int)] = [
-      (old, "iPhone 16", "iOS-17-5", shutdown), (new, "iPhone 16", "iOS-18-0", booted),
-      (pro, "iPhone 16 Pro", "iOS-18-0", shutdown),
+      (olderUDID, "iPhone 16", "iOS-17-5", shutdown), (newerUDID, "iPhone 16", "iOS-18-0", booted),
+      (proUDID, "iPhone 16 Pro", "iOS-18-0", shutdown),
     ]
     for (udid, name, system, state) in simulators {
       try sandbox.run("mkdir -p \(devices)/\(udid)/data/Library/Keychains")
@@ -50,21 +50,24 @@ struct NamedSimulatorTests {
 
         """)
     let listed = try sandbox.document("keyhaul simulator list --json")["simulators"]?.arrayValue?[1]
-    #expect(listed?["name"]?.stringValue == Self.new && listed?["device_name"]?.stringValue == "iPhone 16")
+    #expect(listed?["name"]?.stringValue == Self.newerUDID && listed?["device_name"]?.stringValue == "iPhone 16")
     #expect(listed?["runtime"]?.stringValue == "iOS 18.0" && listed?["state"]?.stringValue == "booted")
   }
 
   @Test("A Simulator is found by its name, its UDID in any case, and as booted")
   func names() throws {
     let sandbox = try Self.sandbox()
-    for (name, udid) in [("'iphone 16 pro'", Self.pro), (Self.old.lowercased(), Self.old), ("booted", Self.new)] {
+    let cases: [(name: String, udid: String)] = [
+      ("'iphone 16 pro'", Self.proUDID), (Self.olderUDID.lowercased(), Self.olderUDID), ("booted", Self.newerUDID),
+    ]
+    for (name, udid) in cases {
       let saved = try sandbox.run("keyhaul simulator snapshot \(name) -o saved.db --yes")
       #expect(saved.output.contains("/\(udid) with 13 rows as saved.db"), "\(saved)")
     }
     let ambiguous = try sandbox.run("keyhaul simulator snapshot 'iPhone 16' -o saved.db --yes")
     #expect(
-      ambiguous.status == 64 && ambiguous.errors.contains("\(Self.old) (iOS 17.5) and")
-        && ambiguous.errors.contains("\(Self.new) (iOS 18.0)"), "\(ambiguous)"
+      ambiguous.status == 64 && ambiguous.errors.contains("\(Self.olderUDID) (iOS 17.5) and")
+        && ambiguous.errors.contains("\(Self.newerUDID) (iOS 18.0)"), "\(ambiguous)"
     )
     let misspelled = try sandbox.run("keyhaul simulator snapshot 'iPhone 16 Pre' -o saved.db --yes")
     #expect(misspelled.status == 10 && misspelled.errors.contains("try: 'iPhone 16 Pro'"), "\(misspelled)")
@@ -74,17 +77,17 @@ struct NamedSimulatorTests {
   func booted() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("keyhaul device create phone --from old-phone -q; keyhaul simulator snapshot booted -o saved.db")
-    let digest = "cat \(Self.devices)/\(Self.new)/data/Library/Keychains/* | sha256sum"
+    let digest = "cat \(Self.devices)/\(Self.newerUDID)/data/Library/Keychains/* | sha256sum"
     let before = try sandbox.run(digest).output
     for line in [
       "simulator seed booted --from phone --yes", "simulator restore booted saved.db --yes",
       "simulator reset booted --app ABCDE12345.com.example.notes --yes",
-      "item delete \(Self.devices)/\(Self.new) --kind generic --yes",
+      "item delete \(Self.devices)/\(Self.newerUDID) --kind generic --yes",
     ] {
       let outcome = try sandbox.run("keyhaul \(line)")
       #expect(
         outcome.status == 11 && outcome.errors.contains("its device.plist says that it is booted; nothing was changed")
-          && outcome.errors.contains("try: xcrun simctl shutdown \(Self.new)"), "\(line): \(outcome)")
+          && outcome.errors.contains("try: xcrun simctl shutdown \(Self.newerUDID)"), "\(line): \(outcome)")
     }
     #expect(try sandbox.run(digest).output == before)
   }
@@ -97,23 +100,23 @@ struct NamedSimulatorTests {
     let groups = items.compactMap { $0["attributes"]?["agrp"]?.stringValue }
     let group = try #require(groups.sorted().first { $0.hasPrefix("ABCDE12345.") })
     let app = group.dropFirst("ABCDE12345.".count)
-    let byGroup = try sandbox.run("keyhaul simulator seed \(Self.pro) --from phone --app \(group) -n").output
-    #expect(try sandbox.run("keyhaul simulator seed \(Self.pro) --from phone --app \(app) -n").output == byGroup)
+    let byGroup = try sandbox.run("keyhaul simulator seed \(Self.proUDID) --from phone --app \(group) -n").output
+    #expect(try sandbox.run("keyhaul simulator seed \(Self.proUDID) --from phone --app \(app) -n").output == byGroup)
     #expect(byGroup.hasPrefix("Would put "))
-    let misspelled = try sandbox.run("keyhaul simulator seed \(Self.pro) --from phone --app \(app)x -n")
+    let misspelled = try sandbox.run("keyhaul simulator seed \(Self.proUDID) --from phone --app \(app)x -n")
     #expect(misspelled.status == 4 && misspelled.errors.contains("\(app) is similar."), "\(misspelled)")
-    let reset = try sandbox.run("keyhaul simulator reset \(Self.pro) --app com.example.notes -n")
+    let reset = try sandbox.run("keyhaul simulator reset \(Self.proUDID) --app com.example.notes -n")
     #expect(reset.output.hasPrefix("Would delete ") && reset.output.contains("\nKIND "), "\(reset)")
   }
 
-  @Test("A bundle identifier of two teams is refused, and both access groups are named")
+  @Test("A bundle identifier that two teams use is refused, and the error names both access groups")
   func twoTeams() throws {
     let sandbox = try Self.sandbox()
-    try DatabaseQueue(path: sandbox.home.appending(path: Self.keychain(of: Self.pro)).path).write { database in
+    try DatabaseQueue(path: sandbox.home.appending(path: Self.keychain(of: Self.proUDID)).path).write { database in
       try database.execute(
         sql: "UPDATE genp SET agrp = 'ZZZZZ99999.com.example.notes' WHERE rowid = (SELECT max(rowid) FROM genp)")
     }
-    let reset = try sandbox.run("keyhaul simulator reset \(Self.pro) --app com.example.notes --yes")
+    let reset = try sandbox.run("keyhaul simulator reset \(Self.proUDID) --app com.example.notes --yes")
     #expect(
       reset.status == 64 && reset.errors.contains("ABCDE12345.com.example.notes and ZZZZZ99999.com.example.notes"),
       "\(reset)")
@@ -122,21 +125,21 @@ struct NamedSimulatorTests {
   @Test("A snapshot is restored byte for byte, with and without a log", arguments: [true, false])
   func restore(hasLog: Bool) throws {
     let sandbox = try Self.sandbox()
-    let keychain = Self.keychain(of: Self.old)
+    let keychain = Self.keychain(of: Self.olderUDID)
     if !hasLog { try sandbox.run("rm \(keychain)-wal") }
     try sandbox.run("keyhaul device create phone --from old-phone -q; chmod 640 \(keychain)")
-    try sandbox.run("keyhaul simulator snapshot \(Self.old) -o saved.db")
-    #expect(try sandbox.run("keyhaul simulator seed \(Self.old) --from phone --yes").status == 0)
+    try sandbox.run("keyhaul simulator snapshot \(Self.olderUDID) -o saved.db")
+    #expect(try sandbox.run("keyhaul simulator seed \(Self.olderUDID) --from phone --yes").status == 0)
     // The restore must delete this log, because SQLite would apply it to the restored database.
     try Self.deletePasswords(inLogOf: keychain, in: sandbox)
 
-    let dryRun = try sandbox.run("keyhaul simulator restore \(Self.old) saved.db -n")
+    let dryRun = try sandbox.run("keyhaul simulator restore \(Self.olderUDID) saved.db -n")
     #expect(dryRun.output.hasPrefix("Would replace the ") && dryRun.status == 0, "\(dryRun)")
-    let restored = try sandbox.run("keyhaul simulator restore \(Self.old) saved.db --yes")
+    let restored = try sandbox.run("keyhaul simulator restore \(Self.olderUDID) saved.db --yes")
     #expect(restored.status == 0 && restored.output.contains(" from saved.db, with "), "\(restored)")
     #expect(try sandbox.run("cmp saved.db \(keychain) && ls \(keychain)-* 2>/dev/null").output == "")
     #expect(try sandbox.permissions(of: keychain) == 0o640)
-    try sandbox.run("keyhaul simulator snapshot \(Self.old) -o again.db")
+    try sandbox.run("keyhaul simulator snapshot \(Self.olderUDID) -o again.db")
     #expect(try sandbox.run("cmp saved.db again.db").status == 0)
   }
 
@@ -152,17 +155,18 @@ struct NamedSimulatorTests {
     try sandbox.run("cp keychain-2-debug.db \(keychain); cp keychain-2-debug.db-wal \(keychain)-wal")
   }
 
-  @Test("A snapshot is restored only after a question, to a closed database, and from a Simulator's keychain")
+  @Test("A restore from a snapshot needs consent, a closed database, and a Simulator's keychain as the snapshot")
   func refusedRestore() throws {
     let sandbox = try Self.sandbox()
-    let keychain = Self.keychain(of: Self.old)
+    let keychain = Self.keychain(of: Self.olderUDID)
     try sandbox.run(
       "keyhaul device create phone --from old-phone -q; printf words > pw; chmod 600 pw; keyhaul backup phone -o b.tar "
-        + "--password-file pw; keyhaul simulator snapshot \(Self.old) -o saved.db")
+        + "--password-file pw; keyhaul simulator snapshot \(Self.olderUDID) -o saved.db")
     let digest = "cat \(keychain)* | sha256sum"
     let before = try sandbox.run(digest).output
     let cases: [(arguments: String, status: Int32)] = [
-      ("\(Self.old) saved.db", 64), ("\(Self.old) b.tar --yes", 14), ("\(Self.old) nothing.db --yes", 10),
+      ("\(Self.olderUDID) saved.db", 64), ("\(Self.olderUDID) b.tar --yes", 14),
+      ("\(Self.olderUDID) nothing.db --yes", 10),
       ("phone saved.db --yes", 10),
     ]
     for (arguments, status) in cases {
@@ -173,7 +177,7 @@ struct NamedSimulatorTests {
     let queue = try DatabaseQueue(path: sandbox.home.appending(path: keychain).path)
     try queue.read { database in
       #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM genp") == 7)
-      let outcome = try sandbox.run("keyhaul simulator restore \(Self.old) saved.db --yes")
+      let outcome = try sandbox.run("keyhaul simulator restore \(Self.olderUDID) saved.db --yes")
       #expect(outcome.status == 11 && outcome.errors.contains("nothing was changed"), "\(outcome)")
     }
   }
@@ -182,7 +186,7 @@ struct NamedSimulatorTests {
   func examples() throws {
     let sandbox = try Self.sandbox()
     // The examples name one Simulator "UDID" and "iPhone 16".
-    let folders = [(Self.old, "UDID"), (Self.new, "other"), (Self.pro, "third")]
+    let folders = [(Self.olderUDID, "UDID"), (Self.newerUDID, "other"), (Self.proUDID, "third")]
     for (udid, name) in folders { try sandbox.run("mv \(Self.devices)/\(udid) \(Self.devices)/\(name)") }
     try sandbox.run(
       "sed -i 's/iPhone 16/iPhone 15/' \(Self.devices)/other/device.plist; printf words > pw; chmod 600 pw; "

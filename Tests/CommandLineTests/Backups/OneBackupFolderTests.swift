@@ -13,7 +13,7 @@ struct OneBackupFolderTests {
     }
   }
 
-  /// Returns the outcome of a line of `lines` with this argument.
+  /// Runs one of `lines` with an argument in place of FOLDER.
   private func run(_ line: String, with argument: String, in sandbox: PhoneSandbox) throws -> BuiltProgram.Outcome {
     try sandbox.keyhaul("\(line.replacing("FOLDER", with: argument)) --password-file .bp --yes")
   }
@@ -24,7 +24,7 @@ struct OneBackupFolderTests {
     "restore FOLDER --to new-phone -n", "inspect FOLDER --format html -o x.html",
   ]
 
-  @Test("A folder with one backup is that backup, and so is a folder whose only backup is a link", arguments: lines)
+  @Test("A folder with one backup, or with one link to a backup, stands for that backup", arguments: lines)
   func folder(line: String) throws {
     let sandbox = try sandbox()
     for (folder, path) in [("Folder", "Folder/inner/attic"), ("Linked", "Linked/attic")] {

@@ -19,16 +19,21 @@ struct PreservedAccessTests {
     try sandbox.devices.run("find b -printf '%p %m %U:%G\\n' | sort").output.split(separator: "\n").map(String.init)
   }
 
+  /// Checks that commands which change a backup keep its permissions and owners.
+  ///
+  /// - Parameters:
+  ///   - name: The name under which the backup is written, whose ending selects its format.
+  ///   - preparation: A shell line that sets the permissions or owners.
   private func expectUnchangedAccess(of name: String, after preparation: String) throws {
     let sandbox = try PhoneSandbox()
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
     try sandbox.backUp(to: name)
     try sandbox.devices.run("mv \(name) b; \(preparation)")
-    let before = try access(in: sandbox)
+    let accessBefore = try access(in: sandbox)
     for line in Self.changes {
       let outcome = try sandbox.devices.run("keyhaul \(line)")
       #expect(outcome.status == 0, "\(name): \(line): \(outcome)")
-      #expect(try access(in: sandbox) == before, "\(name): \(line)")
+      #expect(try access(in: sandbox) == accessBefore, "\(name): \(line)")
     }
   }
 

@@ -5,7 +5,8 @@ import Testing
 
 @Suite("Backups with renamed payloads")
 struct RenamedPayloadCommandTests {
-  /// Shell commands that rename the payloads in the working directory: with capital letters, or without folders.
+  /// Shell commands that rename the payloads in the working directory. The first uses capital letters; the second moves
+  /// the payloads out of their folders.
   private static let renamings = [
     "for d in ??; do mv $d x; for f in $(ls x); do mv x/$f x/$(echo $f | tr a-f A-F); done; "
       + "mv x $(echo $d | tr a-f A-F); done",
@@ -47,7 +48,7 @@ struct RenamedPayloadCommandTests {
   }
 
   @Test(
-    "A backup with renamed payloads keeps its files and its seal under another password", arguments: renamings,
+    "A backup with renamed payloads stays intact when its password is changed and removed", arguments: renamings,
     ["b", "b-renamed.tar"])
   func changed(renaming: String, backup: String) throws {
     let sandbox = try sandbox(renaming)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Pages and files of backup and difference reports")
 struct ReportFileTests {
-  /// Two backups of one phone, between which it changed.
+  /// Returns a sandbox with two backups of one phone. Between them, an item was added to the phone.
   private func sandbox() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "monday.tar")
     try sandbox.write(Array("plum-orchard-43".utf8), to: "secret")
@@ -40,15 +40,15 @@ struct ReportFileTests {
     }
   }
 
-  @Test("A document that cannot also be printed leaves no new file, and keeps an old one")
+  @Test("If a document cannot also be printed, no new file is written, and an old file stays unchanged")
   func unprintedDocument() throws {
     let sandbox = try sandbox()
-    let before = try sandbox.names()
+    let namesBefore = try sandbox.names()
     for line in ["inspect family.tar", "diff monday.tar family.tar --password-file .bp"] {
       let failed = try sandbox.devices.run("keyhaul \(line) --json -o report.json --yes > /dev/full")
       #expect(failed.status == 1, "\(line): \(failed)")
       #expect(failed.errors.contains("could not write the result"), "\(line): \(failed)")
-      #expect(try sandbox.names() == before, "\(line)")
+      #expect(try sandbox.names() == namesBefore, "\(line)")
     }
     let printed = try sandbox.keyhaul("inspect family.tar --json -o report.json")
     #expect(try printed.status == 0 && Array(printed.output.utf8) == sandbox.read("report.json"))
@@ -63,9 +63,9 @@ struct ReportFileTests {
       let refused = try sandbox.devices.runOnTerminal("\(line) --format html".split(separator: " ").map(String.init))
       #expect(refused.status == 64 && !refused.terminal.contains("<!DOCTYPE"))
       #expect(try sandbox.succeed("\(line) --format html -o -").hasPrefix("<!DOCTYPE html>"))
-      let before = try sandbox.read("family.tar")
+      let bytesBefore = try sandbox.read("family.tar")
       #expect(try sandbox.keyhaul("\(line) --format html -o family.tar --yes").status == 64)
-      #expect(try sandbox.read("family.tar") == before)
+      #expect(try sandbox.read("family.tar") == bytesBefore)
     }
     try sandbox.backUp(to: "folder/")
     for output in ["devices/old-phone/device.json", "devices/new-phone/new", "./devices/../devices/old-phone/report"] {
@@ -81,7 +81,7 @@ struct ReportFileTests {
     }
   }
 
-  @Test("A report of a backup has the same exit status as a page and as text")
+  @Test("With --format html, diff exits with 2 for a difference, and inspect with 12 for a wrong password")
   func exitStatuses() throws {
     let sandbox = try sandbox()
     let differs = try sandbox.keyhaul(
@@ -94,7 +94,7 @@ struct ReportFileTests {
     #expect(try !sandbox.names().contains("none.html"))
   }
 
-  @Test("A text or document in a file equals the printed one, and --json also prints the document")
+  @Test("A report in a file equals the printed report, and --json also prints the document")
   func files() throws {
     let sandbox = try sandbox()
     for line in ["inspect family.tar --keybag", "diff monday.tar family.tar --password-file .bp"] {
@@ -183,7 +183,7 @@ struct ReportFileTests {
   func deviceFolder() throws {
     let sandbox = try sandbox()
     try sandbox.devices.run("ln -s devices/old-phone link; mkdir -p folder")
-    let before = try sandbox.files(in: "devices/old-phone")
+    let filesBefore = try sandbox.files(in: "devices/old-phone")
     for line in [
       "backup new-phone --password-file .bp --rounds 1 -o devices/old-phone/hardware.uid",
       "backup old-phone --password-file .bp --rounds 1 -o devices/old-phone/device.json",
@@ -201,7 +201,7 @@ struct ReportFileTests {
         outcome.status == 64 && unwrapped(outcome.errors).contains("is in the folder of the device old-phone"),
         "\(line): \(outcome)")
     }
-    #expect(try sandbox.files(in: "devices/old-phone") == before)
+    #expect(try sandbox.files(in: "devices/old-phone") == filesBefore)
     #expect(try sandbox.keyhaul("device show old-phone").status == 0)
   }
 

@@ -74,7 +74,7 @@ struct ReportLeftoverTests {
     #expect(try bytes(report) == [4])
   }
 
-  @Test("Only leftovers of the same report are deleted, but no other names, folders, links, pipes or files in use")
+  @Test("Writing a report deletes its own leftovers, but no other files, folders, links, pipes or files in use")
   func otherFiles() throws {
     let (session, report) = try sessionWithReport()
     let directory = session.directory.path + "/reports/"
@@ -90,14 +90,14 @@ struct ReportLeftoverTests {
     let descriptor = open(try session.file("reports/\(fileInUse)", [1]), O_RDONLY | O_CLOEXEC)
     defer { close(descriptor) }
     #expect(flock(descriptor, LOCK_EX) == 0)
-    let before = try reportNames(in: session)
+    let namesBefore = try reportNames(in: session)
     _ = try session.file("reports/.x.json.5f.tmp", [1])
     try OutputFile.write([2], to: report)
-    #expect(try reportNames(in: session) == before)
+    #expect(try reportNames(in: session) == namesBefore)
     #expect(try bytes(report) == [2])
-    // When the other run has ended, its leftover is deleted too.
+    // The lock stands for another run. When that run has ended, its leftover is deleted too.
     flock(descriptor, LOCK_UN)
     try OutputFile.write([3], to: report)
-    #expect(try reportNames(in: session) == before.filter { $0 != fileInUse })
+    #expect(try reportNames(in: session) == namesBefore.filter { $0 != fileInUse })
   }
 }

@@ -36,7 +36,7 @@ struct RewriteSecrecyTests {
     #expect(try sandbox.devices.permissions(of: "plain") == 0o700)
   }
 
-  @Test("Rekey asks for the old password first, and for the new one twice")
+  @Test("Rekey asks for the old password once, and then for the new password twice")
   func prompts() throws {
     let sandbox = try sandbox()
     let outcome = try sandbox.keyhaul("rekey b.tar", typed: [PhoneSandbox.password, "fresh one", "fresh one"])

@@ -17,15 +17,15 @@ struct SealCommandTests {
   @Test("Seal adds a seal to another program's backup once, and verify compares every file with it")
   func added() throws {
     let sandbox = try sandboxWithoutSeal()
-    let before = try sandbox.files(in: "b")
+    let filesBefore = try sandbox.files(in: "b")
     let unsealed = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(unsealed.output.contains("-    seal         not checked: there is none\n"), "\(unsealed)")
     let dryRun = try sandbox.keyhaul("seal b --password-file .bp -n")
     #expect(dryRun.output == "Would seal b.\n" && dryRun.status == 0)
-    #expect(try sandbox.files(in: "b") == before)
+    #expect(try sandbox.files(in: "b") == filesBefore)
     let sealed = try sandbox.succeed("seal b --password-file .bp")
     #expect(unwrapped(sealed).hasPrefix("Sealed b: 5 files. The seal detects later changes,"), "\(sealed)")
-    #expect(try sandbox.files(in: "b") == (before + ["Keyhaul.seal"]).sorted())
+    #expect(try sandbox.files(in: "b") == (filesBefore + ["Keyhaul.seal"]).sorted())
     let seal = try sandbox.read("b/Keyhaul.seal")
     let repeated = try sandbox.succeed("seal b --password-file .bp")
     #expect(repeated.hasPrefix("b is already sealed. "))
@@ -146,7 +146,7 @@ struct SealCommandTests {
     for name in try sandbox.files(in: "old") where name != "Keyhaul.seal" && name != "Info.plist" {
       try sandbox.write(try sandbox.read("old/\(name)"), to: "b/\(name)", keepingSeal: true)
     }
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let verified = try sandbox.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13)
     for name in ["Manifest.plist", "Manifest.db", "Status.plist", PhoneSandbox.keychainPath] {
@@ -163,7 +163,7 @@ struct SealCommandTests {
         outcome.status == 13 && unwrapped(outcome.errors).contains("it has changed since the backup was sealed"),
         "\(line): \(outcome)")
     }
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
     // Commands that only read the backup work, but warn even with -q, and exit with 3.
     for line in [
       "plan b --to new-phone -q", "export b -o - -q --reveal --format csv", "inspect b --list -q",
@@ -220,7 +220,7 @@ struct SealCommandTests {
     try sandbox.write(Array((lines.joined(separator: "\n") + "\n").utf8), to: "b/Keyhaul.seal", keepingSeal: true)
   }
 
-  @Test("A changed seal is reported before the files that it lists, and each file once")
+  @Test("A changed seal is reported first, and then each file that no longer matches it, once")
   func changedSeal() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var seal = try sandbox.read("b/Keyhaul.seal")
@@ -251,7 +251,7 @@ struct SealCommandTests {
     }
   }
 
-  @Test("A seal made with a password is valid if the manifest does not mention a password")
+  @Test("If Manifest.plist is cut off, the seal made with a password is not reported as contradicting it")
   func unreadableManifest() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.write(Array(sandbox.read("b/Manifest.plist").prefix(900)), to: "b/Manifest.plist", keepingSeal: true)

@@ -20,7 +20,7 @@ struct SeveralBackupsTests {
     return (sandbox, try identifier("old-phone", sandbox), try identifier("new-phone", sandbox))
   }
 
-  @Test("Commands that only read list the folder's backups; the others require one of them")
+  @Test("Inspect lists the backups in a folder, and commands that work on one backup require one of them")
   func listed() throws {
     let (sandbox, old, _) = try sandbox()
     let list = try sandbox.succeed("inspect Backup")
@@ -43,7 +43,7 @@ struct SeveralBackupsTests {
     }
   }
 
-  @Test("The suggested backup is a finished one, and its name is shown only if it can be copied")
+  @Test("The advice names a finished backup, or a placeholder if the user could not copy the backup's name")
   func suggested() throws {
     let (sandbox, old, _) = try sandbox()
     try sandbox.write([1], to: "Backup/\(old)/Status.plist")
@@ -58,7 +58,7 @@ struct SeveralBackupsTests {
       try sandbox.keyhaul(line).errors.hasSuffix("  try: ARCHIVE; keyhaul inspect Backup lists them\n"))
   }
 
-  @Test("A backup is selected by folder name or device identifier in any case, but not by a part")
+  @Test("A backup is selected by its folder name, or by its device identifier in any case, but not by a part of either")
   func chosen() throws {
     let (sandbox, old, new) = try sandbox()
     let arguments: [(backup: String, device: String)] = [
@@ -97,7 +97,7 @@ struct SeveralBackupsTests {
     #expect(try sandbox.files(in: "Backup/attic") == files)
   }
 
-  @Test("A link to a backup, or to a folder with one, is followed; one that leads nowhere is named with its target")
+  @Test("A link to a backup or to a folder with a backup is followed, and a broken link is named with its target")
   func linked() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("mkdir -p drive/Backup Linked MobileSync Broken")

@@ -35,20 +35,20 @@ struct SimulatorCommandTests {
     }.sorted()
   }
 
-  @Test("A list of Simulators shows their items, and a dry run of seed shows the items but changes nothing")
+  @Test("A list of Simulators counts their items, and a dry run of seed lists the items but writes none")
   func listed() throws {
     let sandbox = try Self.sandbox()
     #expect(
       try sandbox.run("keyhaul simulator list Devices").output
         == "SIMULATOR  RUNTIME  STATE  ITEMS  SCHEMA\nUDID       –        –         13  12.11\nempty      –        –          0  12.11\n"
     )
-    let before = try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json")
+    let documentBefore = try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json")
     let dryRun = try sandbox.run("keyhaul simulator seed Devices/UDID --from phone -n")
     #expect(dryRun.output.hasPrefix("Would put 22 items from phone into Devices/UDID: 22 new.\nKIND "), "\(dryRun)")
     // The summary, the column titles, and a row for each item.
     #expect(dryRun.output.split(separator: "\n").count == 24 && dryRun.status == 0)
     #expect(dryRun.errors.contains("1 key of phone cannot be used in a Simulator"), "\(dryRun)")
-    #expect(try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json") == before)
+    #expect(try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json") == documentBefore)
   }
 
   @Test("Seed puts the items of a device into a Simulator, and a repeated seed puts only changed items")
@@ -115,13 +115,13 @@ struct SimulatorCommandTests {
     try sandbox.run("keyhaul device create new-phone --from new-phone -q")
     #expect(try sandbox.run("keyhaul simulator seed Devices/empty --from phone --yes -q").status == 0)
     for password in ["", "--no-password"] {
-      let ofSimulator = fates(try sandbox.document("keyhaul plan Devices/empty --to new-phone \(password) --json"))
-      let ofDevice = fates(try sandbox.document("keyhaul plan phone --to new-phone \(password) --json"))
-      #expect(ofSimulator == ofDevice && ofDevice.count == 22, "\(ofSimulator) \(ofDevice)")
+      let simulatorFates = fates(try sandbox.document("keyhaul plan Devices/empty --to new-phone \(password) --json"))
+      let deviceFates = fates(try sandbox.document("keyhaul plan phone --to new-phone \(password) --json"))
+      #expect(simulatorFates == deviceFates && deviceFates.count == 22, "\(simulatorFates) \(deviceFates)")
     }
   }
 
-  @Test("Single items are added, found, changed and deleted, and all others stay unchanged")
+  @Test("Single items are added, found, changed and deleted, and all other items stay unchanged")
   func items() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("printf 'new secret' > .secret; chmod 600 .secret; cp -r Devices/UDID Devices/kept")
@@ -129,15 +129,16 @@ struct SimulatorCommandTests {
       let items = try sandbox.document("keyhaul export Devices/UDID -o - --reveal --json")["items"]?.arrayValue ?? []
       return items.flatMap { [$0["attributes"], $0["secret"]] }
     }
-    let before = try attributesAndSecrets()
-    let new = "--service fresh.example --account zoe --access-group ABCDE12345.org.example.fresh --secret-file .secret"
-    let added = try sandbox.run("keyhaul item add Devices/UDID \(new)")
+    let valuesBefore = try attributesAndSecrets()
+    let newItem =
+      "--service fresh.example --account zoe --access-group ABCDE12345.org.example.fresh --secret-file .secret"
+    let added = try sandbox.run("keyhaul item add Devices/UDID \(newItem)")
     #expect(
       added.output
         == "Added generic password \"fresh.example · zoe\" to Devices/UDID (unencrypted, as a Simulator stores it).\n",
       "\(added)")
     #expect(try sandbox.run("keyhaul item find Devices/UDID --service 'fresh.*' --reveal").output == "new secret")
-    let repeated = try sandbox.run("keyhaul item add Devices/UDID \(new)")
+    let repeated = try sandbox.run("keyhaul item add Devices/UDID \(newItem)")
     #expect(repeated.status == 1 && repeated.errors.contains("Devices/UDID already has this item"), "\(repeated)")
     let changed = try sandbox.run(
       "keyhaul item update Devices/UDID --service fresh.example --new-account zara --new-protection always --yes")
@@ -146,16 +147,16 @@ struct SimulatorCommandTests {
     #expect(try sandbox.run("keyhaul verify Devices/UDID").output.contains("14 of 14 can be decrypted"))
     let deleted = try sandbox.run("keyhaul item delete Devices/UDID --service fresh.example --yes")
     #expect(deleted.output == "Deleted 1 item from Devices/UDID.\n" && deleted.status == 0, "\(deleted)")
-    #expect(try attributesAndSecrets() == before)
+    #expect(try attributesAndSecrets() == valuesBefore)
     // A dry run writes nothing.
     try sandbox.run("cp \(Self.keychain) before.db")
-    for line in ["add Devices/UDID \(new) -n", "delete Devices/UDID --kind generic -n"] {
+    for line in ["add Devices/UDID \(newItem) -n", "delete Devices/UDID --kind generic -n"] {
       #expect(try sandbox.run("keyhaul item \(line)").status == 0)
     }
     #expect(try sandbox.run("cmp \(Self.keychain) before.db").status == 0)
   }
 
-  @Test("A Simulator is filled from a device, and devices from a Simulator, a backup or a dump, equally")
+  @Test("A device's exported keychain equals the device, and a new device can import it or a backup")
   func exported() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("printf '135790' > .pin; printf 'words' > .bp; chmod 600 .pin .bp")
@@ -191,7 +192,7 @@ struct SimulatorCommandTests {
     #expect(try sandbox.run("ls locked.db").status != 0)
   }
 
-  @Test("A backup is restored to a Simulator as planned for a device other than the source")
+  @Test("A restore to a Simulator moves the items that a plan for a different device moves")
   func restored() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("printf words > .bp; chmod 600 .bp; keyhaul device create new-phone --from new-phone -q")
@@ -247,8 +248,8 @@ struct SimulatorCommandTests {
     // When the last connection is closed, SQLite usually moves the log into the database. A dry run or a refusal must
     // prevent this.
     let digests = "sha256sum \(Self.keychains)/*"
-    let before = try sandbox.run(digests).output
-    #expect(before.contains("-wal"))
+    let digestsBefore = try sandbox.run(digests).output
+    #expect(digestsBefore.contains("-wal"))
     for line in [
       "keyhaul restore b.zip --to Devices/UDID --password-file .bp -n",
       "keyhaul simulator seed Devices/UDID --from phone -n",
@@ -257,7 +258,7 @@ struct SimulatorCommandTests {
     ] {
       let outcome = try sandbox.run(line)
       #expect([0, 4].contains(outcome.status), "\(outcome)")
-      #expect(try sandbox.run(digests).output == before, "\(line)")
+      #expect(try sandbox.run(digests).output == digestsBefore, "\(line)")
     }
     let program = BuiltProgram(home: sandbox.home)
     for line in [
@@ -343,11 +344,11 @@ struct SimulatorCommandTests {
     #expect(outcome.output == "written\n", "\(outcome)")
   }
 
-  @Test("A keychain that another process has open, or with no matching item, is left unchanged")
+  @Test("A rejected command, or a database that another process has open, leaves the keychain unchanged")
   func refused() throws {
     let sandbox = try Self.sandbox()
     let path = sandbox.home.appending(path: Self.keychain)
-    let before = try Data(contentsOf: path)
+    let bytesBefore = try Data(contentsOf: path)
     try sandbox.run("cp -r Devices/UDID Devices/odd")
     try sandbox.run("printf 'no log' > Devices/odd/data/Library/Keychains/keychain-2-debug.db-wal")
     let refusals: [(line: String, status: Int32, message: String)] = [
@@ -365,7 +366,7 @@ struct SimulatorCommandTests {
       let outcome = try sandbox.run("keyhaul \(line)")
       #expect(outcome.status == status && outcome.errors.contains(message), "\(line): \(outcome)")
     }
-    #expect(try Data(contentsOf: path) == before)
+    #expect(try Data(contentsOf: path) == bytesBefore)
     let connection = try DatabaseQueue(path: path.path)
     try connection.read { database in
       #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM genp") == 7)

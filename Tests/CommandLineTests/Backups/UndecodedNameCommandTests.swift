@@ -29,7 +29,7 @@ struct UndecodedNameCommandTests {
     #expect(files.contains("\"relative_path_bytes\":\"\(Self.path.hex)\""), "\(files)")
   }
 
-  /// Returns a sandbox with an unencrypted backup `b` whose `Manifest.db` has this path in a row and its record.
+  /// Returns a sandbox with an unencrypted backup `b`. In `Manifest.db`, a row and its file record have the path.
   private func sandboxWithRow() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")

@@ -6,12 +6,13 @@ import Testing
 @testable import KeychainCrypto
 @testable import keyhaul
 
-/// Changes that anyone can make to a copy without its password.
-@Suite("Backups that claim less protection than they have")
+/// Anyone can tamper with a copy of a backup in these ways without its password.
+@Suite("Backups whose statements about their protection are false")
 struct UnderstatedProtectionTests {
-  struct Claim: Sendable, CustomTestStringConvertible {
+  /// A false statement in a backup, with the reaction that is expected of Keyhaul.
+  struct Tampering: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// The changes, in a sandbox with `b/`, which has a password and no seal, and `plain/`, which has neither.
+    /// Changes a backup in the sandbox. The sandbox has `b/`, with a password but no seal, and `plain/`, with neither.
     let apply: Change
     var backup = "b/"
     /// The message of `plan` and `restore`, which does not depend on what the user types.
@@ -34,7 +35,7 @@ struct UnderstatedProtectionTests {
   /// - Parameter byteCount: The length to which the wrapped keys are cut. A key wrapped with the password has 40 bytes.
   private static func setWrap(
     _ wrap: Keybag.WrapFlags, ofClasses numbers: [UInt32], cuttingKeysTo byteCount: Int = 40
-  ) -> Claim.Change {
+  ) -> Tampering.Change {
     { sandbox in
       try editKeybag(in: sandbox) { keybag in
         for number in numbers {
@@ -55,14 +56,14 @@ struct UnderstatedProtectionTests {
     try sandbox.write(Array("\(text)\(code)\n".utf8), to: "\(backup)/Keyhaul.seal", keepingSeal: true)
   }
 
-  static let claims = [
-    Claim(
+  static let tamperings = [
+    Tampering(
       testDescription: "IsEncrypted false, although the keybag and the manifest need a password",
       apply: { sandbox in try sandbox.editPropertyList("b/Manifest.plist") { $0["IsEncrypted"] = false } },
       message:
         "it says that it is not encrypted, but contains the key of an encrypted manifest (ManifestKey) and a keybag "
         + "with a password's iteration count (DPIC)", refusal: 14),
-    Claim(
+    Tampering(
       testDescription: "the keybag of a password in a backup without a password",
       apply: { sandbox in
         var keybagOfPassword: Any?
@@ -72,55 +73,56 @@ struct UnderstatedProtectionTests {
       backup: "plain/",
       message: "it says that it is not encrypted, but contains a keybag with a password's iteration count "
         + "(DPIC)", refusal: 14),
-    Claim(
+    Tampering(
       testDescription: "IsEncrypted true, although the files are unencrypted",
       apply: { sandbox in try sandbox.editPropertyList("plain/Manifest.plist") { $0["IsEncrypted"] = true } },
       backup: "plain/",
       message: "says that it is encrypted, but it is not", refusal: 14),
-    Claim(
-      testDescription: "WRAP 2 to 3 of a class that moves", apply: setWrap([.device, .password], ofClasses: [7]),
+    Tampering(
+      testDescription: "a migratable class is marked as also wrapped with the hardware key (WRAP 2 becomes 3)",
+      apply: setWrap([.device, .password], ofClasses: [7]),
       message:
         "the key of class 7 in its keybag is wrapped with a device's hardware key. No device does this in a backup "
         + "with a password, and it makes migratable items appear to stay behind", refusal: 13),
-    Claim(
-      testDescription: "WRAP 2 to 3 of all classes that move",
+    Tampering(
+      testDescription: "all migratable classes are marked as also wrapped with the hardware key (WRAP 2 becomes 3)",
       apply: setWrap([.device, .password], ofClasses: [6, 7, 8]),
       message: "the keys of classes 6, 7 and 8 in its keybag are wrapped with a device's hardware key", refusal: 13),
-    Claim(
-      testDescription: "WRAP 3 to 1: a key without the password's layer",
+    Tampering(
+      testDescription: "a device-bound class key is not wrapped with the password (WRAP 3 becomes 1)",
       apply: setWrap(.device, ofClasses: [9], cuttingKeysTo: 32),
       message: "the key of class 9 in its keybag is not wrapped with the password, although every device "
         + "does this", refusal: 13
     ),
-    Claim(
-      testDescription: "WRAP 3 to 2: a key without the hardware's layer",
+    Tampering(
+      testDescription: "device-bound class keys are not wrapped with the hardware key (WRAP 3 becomes 2)",
       apply: setWrap(.password, ofClasses: [5, 9, 10, 11]),
       message: "the keys of classes 5, 9, 10 and 11 in its keybag are not wrapped with a device's hardware key",
       refusal: nil),
-    Claim(
+    Tampering(
       testDescription: "DPIC lowered", apply: { try $0.setIterations(40, in: "DPIC", of: "b") },
       message: "asks for 40 iterations to derive the key from its password; a device asks for 10,000,000", refusal: nil),
-    Claim(
-      testDescription: "DPIC by one lower than any device's",
+    Tampering(
+      testDescription: "DPIC one below the lowest count of a device",
       apply: { try $0.setIterations(9_999_999, in: "DPIC", of: "b") },
       message: "asks for 9,999,999 iterations to derive the key from its password", refusal: nil),
-    Claim(
-      testDescription: "DPIC raised, but not enough for a question",
+    Tampering(
+      testDescription: "DPIC raised, but too little for Keyhaul to ask about it",
       apply: { try $0.setIterations(12_000_000, in: "DPIC", of: "b") },
       message: "asks for 12,000,000 iterations to derive the key from its password", refusal: nil),
-    Claim(
+    Tampering(
       testDescription: "DPIC and DPSL removed",
-      apply: { sandbox in try editKeybag(in: sandbox) { $0.secondRound = nil } },
+      apply: { sandbox in try editKeybag(in: sandbox) { $0.secondStep = nil } },
       message: "skips the slow iterations to derive the key from its password; a device asks for 10,000,000",
       refusal: nil),
-    Claim(
+    Tampering(
       testDescription: "ITER lowered, with the usual DPIC",
       apply: { sandbox in
         try sandbox.setIterations(10_000_000, in: "DPIC", of: "b")
         try sandbox.setIterations(9_999, in: "ITER", of: "b")
       },
       message: "asks for 9,999 iterations to derive the key from its password; a device asks for 10,000", refusal: nil),
-    Claim(
+    Tampering(
       testDescription: "a seal that anyone can make, on a backup with a password",
       apply: { sandbox in
         try sandbox.backUp(to: "sealed/")
@@ -131,13 +133,13 @@ struct UnderstatedProtectionTests {
       refusal: 13),
   ]
 
-  private func sandbox(_ claim: Claim) throws -> PhoneSandbox {
+  private func sandbox(_ tampering: Tampering) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(named: "b/ and plain/, unsealed") { sandbox in
       try sandbox.backUp(to: "b/")
       try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
       for name in ["b", "plain"] { try sandbox.removeSeal(name) }
     }
-    try claim.apply(sandbox)
+    try tampering.apply(sandbox)
     return sandbox
   }
 
@@ -148,38 +150,38 @@ struct UnderstatedProtectionTests {
 
   @Test(
     "Plan and restore warn before asking for the password, and rejected backups are not restored",
-    arguments: claims)
-  func warned(claim: Claim) throws {
-    let sandbox = try sandbox(claim)
-    let before = try sandbox.contents(of: "new-phone")
+    arguments: tamperings)
+  func warned(tampering: Tampering) throws {
+    let sandbox = try sandbox(tampering)
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     for command in ["plan", "restore"] {
-      // An empty line ends the question.
-      let shown = try sandbox.devices.runOnTerminal([command, claim.backup, "--to", "new-phone"], typed: [""])
+      // An empty line cancels the password prompt.
+      let shown = try sandbox.devices.runOnTerminal([command, tampering.backup, "--to", "new-phone"], typed: [""])
       let parts = shown.terminal.split(separator: "Password of", maxSplits: 1, omittingEmptySubsequences: false)
-      // If anyone can decrypt the items according to the keybag, this warning may take the place of the other one.
-      let messages = [claim.message] + (claim.refusal == 14 ? ["anyone can decrypt them"] : [])
+      // If the keybag suggests that anyone can decrypt the items, a warning about this may replace the expected message.
+      let messages = [tampering.message] + (tampering.refusal == 14 ? ["anyone can decrypt them"] : [])
       #expect(messages.contains { uncolored(parts[0]).contains($0) }, "\(command): \(shown)")
       // The warning also appears with -q and without a terminal.
-      let quiet = try sandbox.keyhaul("\(command) \(claim.backup) --to new-phone -q --no-input --yes")
+      let quiet = try sandbox.keyhaul("\(command) \(tampering.backup) --to new-phone -q --no-input --yes")
       #expect(messages.contains { uncolored(quiet.errors).contains($0) }, "\(command): \(quiet)")
       guard command == "restore" else { continue }
       let asksForPassword = parts.count > 1
-      #expect(asksForPassword == (claim.refusal == nil), "\(shown)")
-      let expectedStatus = claim.refusal ?? CommandExitStatus.needsPassword.code
+      #expect(asksForPassword == (tampering.refusal == nil), "\(shown)")
+      let expectedStatus = tampering.refusal ?? CommandExitStatus.needsPassword.code
       #expect(shown.status == expectedStatus && quiet.status == expectedStatus, "\(shown) \(quiet)")
-      if claim.refusal != nil, claim.backup == "b/" {
+      if tampering.refusal != nil, tampering.backup == "b/" {
         let given = try sandbox.keyhaul("restore b/ --to new-phone --password-file .bp --yes -q")
-        #expect(given.status == claim.refusal, "\(given)")
+        #expect(given.status == tampering.refusal, "\(given)")
       }
     }
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 
   @Test(
     "Inspect and verify also report why a backup cannot be restored, and rekey rejects it",
-    arguments: claims.filter { $0.refusal != nil && $0.backup == "b/" })
-  func reported(claim: Claim) throws {
-    let sandbox = try sandbox(claim)
+    arguments: tamperings.filter { $0.refusal != nil && $0.backup == "b/" })
+  func reported(tampering: Tampering) throws {
+    let sandbox = try sandbox(tampering)
     for flags in ["--password-file .bp", "--quick"] {
       let outcome = try sandbox.keyhaul("verify b/ \(flags)")
       #expect([13, 14].contains(outcome.status), "\(flags): \(outcome)")
@@ -188,22 +190,24 @@ struct UnderstatedProtectionTests {
     let document = try sandbox.object(sandbox.keyhaul("inspect b/ --json -q").output)
     let findings = try #require(document["findings"] as? [[String: Any]])
     let details = findings.compactMap { $0["detail"] as? String }
-    #expect(details.contains { uncolored($0).contains(claim.message) }, "\(findings)")
+    #expect(details.contains { uncolored($0).contains(tampering.message) }, "\(findings)")
     #expect(findings.contains { $0["restorable"] as? Bool == false })
     let rekeyed = try sandbox.keyhaul("rekey b/ --password-file .bp --new-password-file .bp --yes")
-    #expect(rekeyed.status == claim.refusal, "\(rekeyed)")
+    #expect(rekeyed.status == tampering.refusal, "\(rekeyed)")
   }
 
   @Test("There is no warning about genuine backups, or about a low iteration count that was set and sealed")
   func genuine() throws {
+    // The sandbox makes backups with a low iteration count, which their seal covers.
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     #expect(try !sandbox.keyhaul("plan b/ --to new-phone --password-file .bp").errors.contains("warning"))
+    // With the count that devices use, the backup is like a genuine backup without a seal.
     try sandbox.setIterations(10_000_000, in: "DPIC", of: "b")
     let outcome = try sandbox.keyhaul("plan b/ --to new-phone --no-input")
     #expect(outcome.status == 12 && !outcome.errors.contains("warning"), "\(outcome)")
   }
 }
 
-extension UnderstatedProtectionTests.Claim {
+extension UnderstatedProtectionTests.Tampering {
   typealias Change = @Sendable (PhoneSandbox) throws -> Void
 }

@@ -15,7 +15,7 @@ struct UnexpectedPasswordTests {
     ("KEYHAUL_PASSWORD_COMMAND='cat .bp'", "", "KEYHAUL_PASSWORD_COMMAND"),
   ]
 
-  @Test("Every command that decrypts a backup rejects a password given in any way for an unencrypted one")
+  @Test("Every command that decrypts a backup rejects a password for an unencrypted backup, however it was given")
   func refused() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
@@ -58,7 +58,7 @@ struct UnexpectedPasswordTests {
     #expect(try sandbox.keyhaul("verify b --password-file .bp").status == 0)
   }
 
-  @Test("A backup with a false claim of a password is read without it, and a given password is reported")
+  @Test("A backup that falsely says it has a password is read without a password, and a given password is rejected")
   func claimsPassword() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
@@ -70,7 +70,7 @@ struct UnexpectedPasswordTests {
     #expect(outcome.errors.hasSuffix("try: if it is the right backup, leave --password-file out\n"), "\(outcome)")
   }
 
-  @Test("A keybag of another type is named, and its password is not called wrong")
+  @Test("For a keybag that is not a backup's, the error names the keybag's type and does not call the password wrong")
   func keybagType() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
@@ -96,7 +96,7 @@ struct UnexpectedPasswordTests {
       "\(outcome)")
   }
 
-  @Test("A password that only one of two compared backups needs is used for it, with a note")
+  @Test("If only one of two compared backups has a password, diff warns that the other backup has none")
   func diff() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")

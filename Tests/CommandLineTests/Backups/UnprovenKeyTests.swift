@@ -28,21 +28,21 @@ struct UnprovenKeyTests {
   @Test("Rekey refuses an unconfirmed device key without a terminal, even with --yes")
   func refused() throws {
     let sandbox = try Self.sandbox()
-    let before = try sandbox.fileContents(in: "b")
+    let contentsBefore = try sandbox.fileContents(in: "b")
     for flags in ["--yes", "--no-input", "--yes --dry-run", "--yes --no-input --json"] {
       let outcome = try sandbox.keyhaul("\(Self.rekey) --device-key-file .wrong \(flags)")
       #expect(outcome.status == 14, "\(flags): \(outcome)")
       #expect(unwrapped(outcome.errors).contains("nothing confirms the device key for b"), "\(flags): \(outcome)")
       #expect(outcome.errors.contains("--accept-unproven-key"), "\(flags): \(outcome)")
     }
-    #expect(try sandbox.fileContents(in: "b") == before)
+    #expect(try sandbox.fileContents(in: "b") == contentsBefore)
     let asked = try sandbox.keyhaul("\(Self.rekey) --device-key-file .wrong --yes", typed: ["n"])
     #expect(asked.status == 1 && asked.errors.contains("the answer was not yes"), "\(asked)")
-    #expect(try sandbox.fileContents(in: "b") == before)
+    #expect(try sandbox.fileContents(in: "b") == contentsBefore)
   }
 
   @Test(
-    "Rekey does not attribute an accepted wrong key to the phone, and verify says that the right key does not match")
+    "After a rekey with a wrong key that the user accepted, no message names the phone, and only the wrong key matches")
   func accepted() throws {
     let sandbox = try Self.sandbox()
     let rekeyed = try sandbox.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")
@@ -78,7 +78,7 @@ struct UnprovenKeyTests {
     #expect(try sandbox.object(accepted.output)["device_key_proven"] as? Bool == false, "\(accepted)")
   }
 
-  @Test("A device key that an item confirms needs no flag, and one that does not match is refused even with the flag")
+  @Test("A device key that an item confirms needs no flag, and a key that does not match is refused even with the flag")
   func proven() throws {
     let sandbox = try Self.sandbox("--account anna --protection when-unlocked-this-device")
     let withWrongKey = try sandbox.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")

@@ -72,7 +72,7 @@ struct UnsupportedLayoutTests {
     )
   }
 
-  @Test("A packed MobileSync folder with one backup is read like the backup; one with two backups is rejected")
+  @Test("A packed MobileSync folder is read if it contains one backup, and rejected if it contains two")
   func archives() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")

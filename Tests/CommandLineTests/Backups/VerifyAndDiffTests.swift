@@ -76,7 +76,7 @@ struct VerifyAndDiffTests {
   func flippedBits(part: Int) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var random = SeededRandom(seed: UInt64(part) + 31)
-    let before = PlannedItems(try sandbox.plan("b/"), includesEncryptedNames: false)
+    let itemsBefore = PlannedItems(try sandbox.plan("b/"), includesEncryptedNames: false)
     try sandbox.removeSeal("b")
     for file in try sandbox.files(in: "b") where file != "Info.plist" {
       try sandbox.flipBits(Cases.count(12, quick: 3), of: "b/\(file)", using: &random) { offset in
@@ -86,13 +86,13 @@ struct VerifyAndDiffTests {
         // The files in folders are the payloads, whose digests the manifest contains.
         if file.contains("/") { #expect(outcome.status == 13, details) }
         if outcome.status == 0 {
-          #expect(PlannedItems(try sandbox.plan("b/"), includesEncryptedNames: false) == before, details)
+          #expect(PlannedItems(try sandbox.plan("b/"), includesEncryptedNames: false) == itemsBefore, details)
         }
       }
     }
   }
 
-  @Test("Verify exits with 3 if a payload is missing, and with 13 if one was changed")
+  @Test("Verify exits with 3 if a payload is missing, and with 13 if a payload was changed")
   func payloads() throws {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
@@ -116,7 +116,7 @@ struct VerifyAndDiffTests {
     #expect(damaged.output.hasSuffix("old is damaged: 1 file is damaged and 1 file is missing.\n"))
   }
 
-  @Test("Rekey refuses a damaged backup with a seal, and changes the password of one without a seal with a warning")
+  @Test("Rekey refuses a damaged backup with a seal. Without a seal, rekey changes the password and warns")
   func rekeyDamaged() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try FileManager.default.removeItem(at: sandbox.home.appending(path: "b/\(PhoneSandbox.keychainPath)"))
@@ -162,13 +162,13 @@ struct VerifyAndDiffTests {
     let sandbox = try PhoneSandbox()
     let old = try OldBackup(in: sandbox, named: "old")
     let text = try sandbox.succeed("inspect old --tree --home elsewhere")
-    let expected: [String] = [
+    let expectedLines: [String] = [
       "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainSize)",
       "HomeDomain          2      10", "  Library           2      10",
       "all                 3  \(old.totalSize)",
       "-v lists every file; export --domain D --path P exports one.",
     ]
-    #expect(text.split(separator: "\n").map(String.init) == expected)
+    #expect(text.split(separator: "\n").map(String.init) == expectedLines)
     let document = try jsonDocument(of: "inspect old --tree --home elsewhere", in: sandbox, status: 0)
     #expect(document["layout"] as? String == "mbdb")
     #expect(document["listed"] as? [String: Int] == ["files": 3, "folders": 0, "links": 0, "unreadable": 0])
@@ -231,7 +231,7 @@ struct VerifyAndDiffTests {
     #expect(itemsWithDevice.allSatisfy { $0["readable"] as? Bool == true })
   }
 
-  @Test("Inspect shows an overview without a password, even if the environment names a wrong one")
+  @Test("Inspect shows an overview without a password, even if the environment names a wrong password")
   func environment() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array("wrong\n".utf8), to: ".wrong")
@@ -307,7 +307,7 @@ struct VerifyAndDiffTests {
     #expect(withItself["same"] as? Int == 18)
   }
 
-  @Test("Diff does not report an encrypted backup as equal to one without a password")
+  @Test("Diff cannot compare items that are encrypted in a backup without a password, and exits with 3")
   func incomparable() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "a.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")

@@ -7,7 +7,8 @@ import Testing
 struct BackupTree {
   let sandbox: PhoneSandbox
 
-  /// The paths in the order of a search: by the bytes of their names, with a folder's contents in place of the folder.
+  /// The paths of the backups, in the order of a search. Names are sorted by their bytes, and a folder's contents come at
+  /// the place of the folder.
   static let paths = ["shelf/deep/er/two.zip", "shelf/deep/plain", "shelf/one", "shelf/three.tar.gz"]
 
   init() throws {

@@ -25,8 +25,8 @@ struct BatchCommandTests {
 
         """)
     // The arguments determine the order, also if files and a folder are mixed.
-    let inOtherOrder = try tree.results(of: "inspect \(BackupTree.paths[3]) shelf/deep shelf/one")
-    #expect(paths(inOtherOrder) == [3, 0, 1, 2].map { BackupTree.paths[$0] })
+    let reorderedRows = try tree.results(of: "inspect \(BackupTree.paths[3]) shelf/deep shelf/one")
+    #expect(paths(reorderedRows) == [3, 0, 1, 2].map { BackupTree.paths[$0] })
   }
 
   @Test("Each result has the code, error and document of the same command on one backup")
@@ -65,8 +65,8 @@ struct BatchCommandTests {
       #expect(row["document"] as? [String: Any] == nil, description)
     } else {
       let document = try #require(row["document"] as? [String: Any], description)
-      let expected = try tree.sandbox.object(single.output)
-      #expect(try Self.withoutTimes(document) == Self.withoutTimes(expected), description)
+      let expectedDocument = try tree.sandbox.object(single.output)
+      #expect(try Self.withoutTimes(document) == Self.withoutTimes(expectedDocument), description)
     }
   }
 
@@ -199,7 +199,7 @@ struct BatchCommandTests {
     #expect(table[0].split(separator: " ") == (titles + ["BACKUP"]).map { $0[...] }, "\(table)")
   }
 
-  @Test("The reason of a backup that changed after it was sealed is the change, not the items that stay behind")
+  @Test("For a backup that changed after it was sealed, the reason names the changed file, not items that stay behind")
   func changedBackup() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run("rm -r shelf/deep shelf/three.tar.gz; printf x >> shelf/one/Manifest.db")
@@ -240,10 +240,10 @@ struct BatchCommandTests {
   func list() throws {
     let tree = try BackupTree()
     try tree.sandbox.write(Array("\(BackupTree.paths[3])\n\nnowhere.tar\nshelf/deep\n".utf8), to: "list")
-    let expected = [BackupTree.paths[3], "nowhere.tar", BackupTree.paths[0], BackupTree.paths[1]]
+    let expectedPaths = [BackupTree.paths[3], "nowhere.tar", BackupTree.paths[0], BackupTree.paths[1]]
     let byLine = try tree.sandbox.keyhaul("inspect --paths-from list --format ndjson")
     #expect(byLine.status == 3)
-    #expect(paths(try tree.results(in: byLine.output)) == expected)
+    #expect(paths(try tree.results(in: byLine.output)) == expectedPaths)
     #expect(try tree.results(in: byLine.output).map { $0["code"] as? Int } == [0, 10, 0, 0])
     let byNUL = try tree.sandbox.devices.run(
       "tr -s '\\n' '\\0' < list | keyhaul inspect --paths-from - --format ndjson")
@@ -272,6 +272,7 @@ struct BatchCommandTests {
     let tree = try BackupTree()
     let cases: [(line: String, message: String)] = [
       ("verify shelf/one hunter2", "an argument of keyhaul verify is not a file"),
+      // The message lists the backups in the folder.
       ("inspect shelf --format html", "shelf/"),
       ("inspect shelf/one shelf/deep --format html", "works with only one backup"),
       ("inspect shelf/one -", "- cannot be combined with other backups"),
@@ -324,7 +325,7 @@ struct BatchCommandTests {
         messages.insert("\(lastMessage["message"] ?? "") \(lastMessage["why"] ?? "")")
       }
     }
-    // Some errors have the same cause.
+    // Some of the ten errors may have the same text.
     #expect(messages.count >= 8, "\(messages)")
     #expect(try tree.sandbox.keyhaul("verify ten --password-file .bp -q").status == 3)
   }

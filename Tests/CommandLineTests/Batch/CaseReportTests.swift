@@ -16,12 +16,12 @@ struct CaseReportTests {
     try tree.sandbox.succeed("seal shelf/one --password-file .bp -q")
     // The size, times, permissions and inode number of each file.
     let listing = "find shelf -printf '%p %s %T@ %C@ %m %i\\n' | sort"
-    let before = try tree.sandbox.devices.run(listing).output
+    let listingBefore = try tree.sandbox.devices.run(listing).output
     let outcome = try tree.sandbox.keyhaul("verify shelf --password-file .bp \(Self.names) -o case.json")
     // The backup without a password is refused, because a password was given.
     #expect(outcome.status == 3 && outcome.output.isEmpty, "\(outcome)")
     #expect(outcome.errors.contains("No change was found in the files of any of the examined backups."), "\(outcome)")
-    #expect(try tree.sandbox.devices.run(listing).output == before)
+    #expect(try tree.sandbox.devices.run(listing).output == listingBefore)
     let report = try tree.sandbox.object(tree.sandbox.devices.run("cat case.json").output)
     #expect((report["writing"] as? [String: Any])?["unchanged"] as? Bool == true)
   }
@@ -56,7 +56,7 @@ struct CaseReportTests {
     #expect(seal["code"] as? String == lastLine.trimmingCharacters(in: .newlines))
   }
 
-  @Test("The digest is the one that the command in the documentation computes from the stored files")
+  @Test("The digest in a case report equals what the documented shell command computes from the stored files")
   func digest() throws {
     let tree = try BackupTree()
     let page = try String(contentsOf: Repository.root.appending(path: "docs/Scripting.md"), encoding: .utf8)
@@ -100,7 +100,7 @@ struct CaseReportTests {
   @Test("The comparison of files is worded correctly for one entry and for many")
   func sentences() {
     func comparison(_ count: Int, changed: Int = 0) -> EvidenceComparison {
-      EvidenceComparison(count: count, byteCount: 1, changedPaths: [], changedCount: changed, gap: nil)
+      EvidenceComparison(entryCount: count, byteCount: 1, changedPaths: [], changedCount: changed, gap: nil)
     }
     #expect(comparison(1).countText == "1 entry" && comparison(12).countText == "12 files and folders")
     #expect(comparison(1).sentence == "The only entry did not change during the examination.")
@@ -133,7 +133,7 @@ struct CaseReportTests {
     let backup = CaseReport.ExaminedBackup(
       path: name, result: .damaged, headline: name, reason: name, digest: name, sealCode: name,
       sealState: "broken",
-      files: EvidenceComparison(count: 1, byteCount: 2, changedPaths: [name], changedCount: 1, gap: name),
+      files: EvidenceComparison(entryCount: 1, byteCount: 2, changedPaths: [name], changedCount: 1, gap: name),
       claims: [(name: "device_name", value: name)], warnings: [name], document: document)
     let date = KeychainDate(secondsSinceReferenceDate: 0)
     let report = CaseReport(
@@ -158,7 +158,7 @@ struct CaseReportTests {
   }
 
   @Test(
-    "A case report without one of its parts is refused",
+    "A case report is refused if one of its parts is missing, or if another flag contradicts it",
     arguments: [
       ("--case A -o a.html", "--examiner is missing"), ("--examiner B -o a.html", "--case is missing"),
       ("--case A --examiner B", "-o is missing"), ("--case A --examiner B -o a.pdf", "another ending"),
@@ -181,13 +181,13 @@ struct CaseReportTests {
     #expect(try !tree.sandbox.names().contains("a.json"))
   }
 
-  @Test("The command in a report has no value that may be a password")
+  @Test("The command line in a report does not show shell commands, because they may contain passwords")
   func command() {
-    let shown = CaseReportRun<Verify>.withoutSecrets([
+    let shownArguments = CaseReportRun<Verify>.withoutSecrets([
       "verify", "a", "--password-command", "echo hunter2", "--device-key-command=echo key", "-p", "file", "--jobs", "2",
     ])
     #expect(
-      shown == [
+      shownArguments == [
         "verify", "a", "--password-command", "(not shown)", "--device-key-command=(not shown)", "-p", "file", "--jobs",
         "2",
       ])

@@ -44,7 +44,7 @@ struct FolderPasswordTests {
   @Test("Keyhaul does not ask if none of several backups has a password")
   func unencrypted() throws {
     let tree = try BackupTree()
-    // The same backup twice, because a single one is not a batch.
+    // The same backup is named twice, because a single backup is not a batch.
     let outcome = try tree.sandbox.keyhaul("verify shelf/deep/plain shelf/deep/plain", typed: [])
     #expect(outcome.status == 0 && !outcome.terminal.contains("Password"), "\(outcome)")
   }

@@ -43,7 +43,7 @@ struct FolderSearchTests {
     #expect(try tree.sandbox.devices.run("stat -c %a found.csv").output == "600\n")
   }
 
-  @Test("Secrets and chosen fields need one backup, and a search without a match exits with 4")
+  @Test("--reveal and --fields work with only one backup, and a search without a match exits with 4")
   func refusals() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run("rm -r shelf/deep/plain")

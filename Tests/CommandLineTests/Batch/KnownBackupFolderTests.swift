@@ -5,10 +5,10 @@ import Testing
 
 @Suite("The folders in which other programs keep backups")
 struct KnownBackupFolderTests {
-  private static let finder = "Library/Application Support/MobileSync/Backup"
+  private static let finderFolder = "Library/Application Support/MobileSync/Backup"
   private static let udid = "00008110-0000000000000001"
 
-  /// Returns a sandbox with a backup in this folder of the user's home folder.
+  /// Returns a sandbox with a backup below this path in the user's home folder.
   private func sandbox(withBackupIn path: String) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.devices.run("mkdir -p '\(path)' && mv b '\(path)/\(Self.udid)'")
@@ -18,7 +18,7 @@ struct KnownBackupFolderTests {
   @Test(
     "Without an argument, inspect lists the backups of each program",
     arguments: [
-      finder, "Apple/MobileSync/Backup", "AppData/Roaming/Apple Computer/MobileSync/Backup", "MobileSync/Backup",
+      finderFolder, "Apple/MobileSync/Backup", "AppData/Roaming/Apple Computer/MobileSync/Backup", "MobileSync/Backup",
       "phone backups",
     ])
   func listed(folder: String) throws {
@@ -30,11 +30,11 @@ struct KnownBackupFolderTests {
     #expect(document["format"] as? String == "backup-list/1" && (document["backups"] as? [Any])?.count == 1)
   }
 
-  @Test("Without an argument, plan and verify list the backups and ask for one of them", arguments: ["plan", "verify"])
+  @Test("Without an argument, plan and verify list the backups and require one of them", arguments: ["plan", "verify"])
   func named(command: String) throws {
-    let sandbox = try sandbox(withBackupIn: Self.finder)
+    let sandbox = try sandbox(withBackupIn: Self.finderFolder)
     let outcome = try sandbox.keyhaul(command)
-    let path = "\(sandbox.home.path)/\(Self.finder)/\(Self.udid)"
+    let path = "\(sandbox.home.path)/\(Self.finderFolder)/\(Self.udid)"
     #expect(outcome.status == 64 && outcome.output.contains("  \(path)\n"), "\(outcome)")
     #expect(outcome.errors.hasPrefix("error: keyhaul \(command) needs a backup"), "\(outcome)")
     #expect(unwrapped(outcome.errors).contains("1 backup was found"), "\(outcome)")
@@ -50,7 +50,7 @@ struct KnownBackupFolderTests {
       let outcome = try sandbox.run("keyhaul \(command)")
       #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
       #expect(
-        unwrapped(outcome.errors).contains("there are no backups in \(sandbox.home.path)/\(Self.finder), "),
+        unwrapped(outcome.errors).contains("there are no backups in \(sandbox.home.path)/\(Self.finderFolder), "),
         "\(outcome)")
     }
     #expect(try sandbox.run("HOME= keyhaul inspect").status == 64)
@@ -62,9 +62,9 @@ struct KnownBackupFolderTests {
     try sandbox.devices.run(
       """
       win='Windows/Users/anna/AppData/Roaming/Apple Computer/MobileSync/Backup'
-      mkdir -p "$win" Windows/Users/ben/Apple/MobileSync/Backup 'Windows/Program Files' 'mac/Users/eve/\(Self.finder)'
+      mkdir -p "$win" Windows/Users/ben/Apple/MobileSync/Backup 'Windows/Program Files' 'mac/Users/eve/\(Self.finderFolder)'
       cp -R b "$win/one"; cp -R b Windows/Users/ben/Apple/MobileSync/Backup/two; cp -R b 'Windows/Program Files/three'
-      cp -R b 'mac/Users/eve/\(Self.finder)/four'; cp -R b mac/five
+      cp -R b 'mac/Users/eve/\(Self.finderFolder)/four'; cp -R b mac/five
       """)
     func pathsOfBackups(in folder: String) throws -> [String] {
       try sandbox.keyhaul("inspect '\(folder)' --format ndjson").output.split(separator: "\n").compactMap {
@@ -76,7 +76,7 @@ struct KnownBackupFolderTests {
         "Windows/Users/anna/AppData/Roaming/Apple Computer/MobileSync/Backup/one",
         "Windows/Users/ben/Apple/MobileSync/Backup/two",
       ])
-    #expect(try pathsOfBackups(in: "mac") == ["mac/Users/eve/\(Self.finder)/four"])
+    #expect(try pathsOfBackups(in: "mac") == ["mac/Users/eve/\(Self.finderFolder)/four"])
     // A user's folder can be given too, and a volume with one backup can be given in place of that backup.
     #expect(try pathsOfBackups(in: "Windows/Users/ben") == ["Windows/Users/ben/Apple/MobileSync/Backup/two"])
     #expect(try sandbox.keyhaul("verify mac --password-file .bp").output.contains("/four is intact"))
@@ -91,6 +91,7 @@ struct KnownBackupFolderTests {
     let path = sandbox.home.appending(path: "many").path
     let completeSearch = BackupFinder(path)
     #expect(try completeSearch.next()?.fault == nil && completeSearch.next() == nil)
+    // The folder itself has seven names. The backup would be the eighth.
     let limitedSearch = BackupFinder(path, limit: 7)
     let fault = try #require(try limitedSearch.next()?.fault)
     #expect(fault.status == .refused && fault.message.hasPrefix("stopped looking in "))

@@ -7,16 +7,16 @@ import Testing
 /// The table of several backups. On a terminal, its lines break between words.
 @Suite("Tables of several backups")
 struct NarrowTableTests {
-  private static let damaged = "three/0f1e2d3c4b5a69788796a5b4c3d2e1f000112233"
+  private static let damagedPath = "three/0f1e2d3c4b5a69788796a5b4c3d2e1f000112233"
 
   private func sandbox() throws -> PhoneSandbox {
     let sandbox = try IPhoneBackups.sandbox()
     try sandbox.devices.run(
       """
-      mkdir three; cp -R encrypted \(Self.damaged); mv encrypted three/00008120-001C25D40C02002E
+      mkdir three; cp -R encrypted \(Self.damagedPath); mv encrypted three/00008120-001C25D40C02002E
       mv plain three/00008101-000A1B2C3D4E001E
       """)
-    let keychain = "\(Self.damaged)/\(PhoneSandbox.keychainPath)"
+    let keychain = "\(Self.damagedPath)/\(PhoneSandbox.keychainPath)"
     try sandbox.write(Array(try sandbox.read(keychain).dropLast(7)), to: keychain)
     return sandbox
   }
@@ -43,14 +43,14 @@ struct NarrowTableTests {
       let missingWords = Set(line.split(whereSeparator: \.isWhitespace)).subtracting(narrowWords)
       #expect(missingWords.isEmpty, "\(narrow)")
     }
-    for path in [Self.damaged, "three/00008120-001C25D40C02002E", "three/00008101-000A1B2C3D4E001E"] {
+    for path in [Self.damagedPath, "three/00008120-001C25D40C02002E", "three/00008101-000A1B2C3D4E001E"] {
       #expect(narrowWords.contains(Substring(path)), "\(narrow)")
     }
     // If the example does not fit on its line, it follows on a line of its own.
     let label = "One of them in full:"
     let exampleLine = try #require(piped.split(separator: "\n").last { $0.hasPrefix("\(label) ") })
-    let wrapped = "\(label)\n \(exampleLine.dropFirst(label.count))"
-    #expect(narrow.hasSuffix(exampleLine.count <= columns ? "\(exampleLine)\n" : "\(wrapped)\n"), "\(narrow)")
+    let wrappedExample = "\(label)\n \(exampleLine.dropFirst(label.count))"
+    #expect(narrow.hasSuffix(exampleLine.count <= columns ? "\(exampleLine)\n" : "\(wrappedExample)\n"), "\(narrow)")
   }
 
   @Test("In a pipe, each reason, error and advice of a table is one line")
@@ -58,9 +58,9 @@ struct NarrowTableTests {
     let sandbox = try sandbox()
     let output = try sandbox.keyhaul("verify three --password-file .bp").output
     let lines = output.split(separator: "\n").map(String.init)
-    let damagedRow = try #require(lines.firstIndex { $0.hasSuffix(Self.damaged) && $0.hasPrefix("  13") })
+    let damagedRow = try #require(lines.firstIndex { $0.hasSuffix(Self.damagedPath) && $0.hasPrefix("  13") })
     try #require(lines.count > damagedRow + 3)
-    #expect(lines[damagedRow + 1] == "      error: \(Self.damaged) is damaged")
+    #expect(lines[damagedRow + 1] == "      error: \(Self.damagedPath) is damaged")
     #expect(lines[damagedRow + 2].hasPrefix("        why: its keychain is lost"), "\(output)")
     #expect(lines[damagedRow + 3].hasPrefix("      cause: KeychainDomain/keychain-backup.plist: "), "\(output)")
     // A password for a backup without one also leads to advice.

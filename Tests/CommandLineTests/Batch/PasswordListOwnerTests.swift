@@ -14,8 +14,11 @@ struct PasswordListOwnerTests {
     try tree.sandbox.devices.run("chmod 755 lists; chmod 600 lists/list")
   }
 
+  /// Checks that Keyhaul refuses a password list and does not run its command.
+  ///
   /// - Parameters:
-  ///   - preparation: A shell line that changes access to the list.
+  ///   - preparation: A shell line that changes who can access the list.
+  ///   - list: The path of the list.
   ///   - why: A part of the reason in the error.
   private func expectRefusal(after preparation: String, list: String = "lists/list", _ why: String) throws {
     let outcome = try tree.sandbox.devices.run("\(preparation); keyhaul verify shelf --passwords \(list)")
@@ -39,7 +42,7 @@ struct PasswordListOwnerTests {
     #expect(outcome.status == 64 && outcome.errors.contains("is not a regular file"), "\(outcome)")
   }
 
-  @Test("A password list is refused if a link to it lies in, or leads into, a folder that others can write to")
+  @Test("A password list is refused if a link to it is in, or leads into, a folder that others can write to")
   func links() throws {
     try expectRefusal(
       after: "mkdir private; chmod 755 private; ln -s ../lists/list private/list; chmod 777 lists",

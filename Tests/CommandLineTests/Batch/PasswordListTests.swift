@@ -90,7 +90,7 @@ struct PasswordListTests {
     #expect(rows[0]["device_name"] as? String == "old-phone")
   }
 
-  @Test("A list that others can change, or an unreadable source, is rejected before any work")
+  @Test("A list that other users can change, or an unreadable source, is rejected before any work")
   func refused() throws {
     let tree = try BackupTree()
     try tree.sandbox.write(Array("* command:touch ran; cat .bp\n".utf8), to: "list")

@@ -29,11 +29,11 @@ struct ResumeInputsTests {
       try tree.sandbox.write(Array(list.utf8), to: "list.json")
     }
     try writeExpectation("migrates")
-    let met = try codes(of: line, in: tree)
+    let metCodes = try codes(of: line, in: tree)
     #expect(try reusedCount(of: line, in: tree) == 2)
     try writeExpectation("stays-behind")
-    let unmet = try codes(of: line, in: tree)
-    #expect(met == [0, 0] && unmet == [2, 2], "\(met) \(unmet)")
+    let unmetCodes = try codes(of: line, in: tree)
+    #expect(metCodes == [0, 0] && unmetCodes == [2, 2], "\(metCodes) \(unmetCodes)")
   }
 
   @Test("Results are not reused if the target was replaced by a device with the same name and revision")
@@ -67,7 +67,7 @@ struct ResumeInputsTests {
     let line = "verify shelf/one shelf/three.tar.gz shelf/deep/er/two.zip"
     #expect(try codes(of: "\(line) --password-file .bp", in: tree) == [0, 0, 0])
     #expect(try codes(of: "\(line) --password-file .wrong", in: tree) == [12, 12, 12])
-    // The last result of each backup, with the wrong password, is the valid one. So each backup is read once more.
+    // Only the latest result of each backup counts, and that is from the wrong password. So each backup is read again.
     #expect(try reusedCount(of: "\(line) --password-file .bp", in: tree) == 0)
     #expect(try reusedCount(of: "\(line) --password-file .bp", in: tree) == 3)
     // The same password from a list is also accepted.
@@ -75,7 +75,7 @@ struct ResumeInputsTests {
     #expect(try reusedCount(of: "\(line) --passwords list", in: tree) == 3)
     try sandbox.write(Array("* file:.wrong\n".utf8), to: "list")
     #expect(try codes(of: "\(line) --passwords list", in: tree) == [12, 12, 12])
-    // The file has a random name for each password and run: two runs with the same password have different names.
+    // The file has a random name for each password and run. Two of the runs tried the right password, under two names.
     let text = String(decoding: try sandbox.read("results"), as: UTF8.self)
     let passwordNames = text.matches(of: /"password":"([0-9a-f]+)"/).map(\.1)
     #expect(passwordNames.count == 6 && Set(passwordNames).count == 2 && !text.contains("horse"))
@@ -113,7 +113,7 @@ struct ResumeInputsTests {
     }
   }
 
-  @Test("--resume refuses a file that begins like a result but is not one, and does not change it")
+  @Test("--resume refuses a file that begins like a result but contains none, and does not change the file")
   func otherFile() throws {
     let tree = try BackupTree()
     for text in ["{\n  \"a\": 1\n}\n", "{\"format\":\n", "[]", "\n"] {

@@ -85,7 +85,7 @@ struct ResumeTests {
     #expect(!quick.errors.contains("already there") && quick.status == 0, "\(quick.errors)")
   }
 
-  @Test("A file with other contents, or one that another run uses, is not changed")
+  @Test("A file with other contents, or a file that another run uses, is not changed")
   func refused() throws {
     let tree = try BackupTree()
     try tree.sandbox.write(Array("my notes\nand more\n".utf8), to: "notes")
@@ -97,7 +97,7 @@ struct ResumeTests {
     #expect(try tree.sandbox.keyhaul("inspect shelf --resume shelf").status == 64)
   }
 
-  @Test("Ctrl-C stops a run immediately with complete lines, and the next run continues there")
+  @Test("Ctrl-C stops a run immediately after complete lines, and the next run reuses their results")
   func stopped() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run("cp -R shelf/one shelf/slow")
@@ -119,7 +119,7 @@ struct ResumeTests {
     #expect(resumed.output.hasPrefix(outcome.output) && resumed.errors.contains("3 results were already there."))
   }
 
-  @Test("A result that is too long for a line of the file is not added, and the next run can use the others")
+  @Test("A result that is too long for a line of the file is not added, and the next run can use the other results")
   func longResult() throws {
     let directory = try TemporaryDirectory()
     func open() throws -> ResumeLog {

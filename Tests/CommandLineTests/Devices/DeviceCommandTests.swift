@@ -33,7 +33,7 @@ struct DeviceCommandTests {
     #expect(shown["last_backup"] == .null)
   }
 
-  @Test("Device list shows names that are not UTF-8 escaped, and reports that it skipped them")
+  @Test("Device list warns about a folder whose name is not UTF-8, and lists it as unreadable")
   func unreadableName() throws {
     try sandbox.run("keyhaul device create d --passcode-command 'echo 1' -q")
     let copied = try sandbox.run("cp -r devices/d \"devices/$(printf 'p\\377x')\"")
@@ -91,11 +91,11 @@ struct DeviceCommandTests {
     ])
   func dryRun(line: String) throws {
     let sandbox = try DeviceSandbox(after: "keyhaul device create d --from old-phone")
-    let before = try sandbox.files(of: "d")
+    let filesBefore = try sandbox.files(of: "d")
     let outcome = try sandbox.run("keyhaul \(line) -n")
     #expect(outcome.status == 0)
     #expect(outcome.output.hasPrefix("Would "))
-    #expect(try sandbox.files(of: "d").filter { !$0.key.hasSuffix("-shm") && !$0.key.hasSuffix("-wal") } == before)
+    #expect(try sandbox.files(of: "d").filter { !$0.key.hasSuffix("-shm") && !$0.key.hasSuffix("-wal") } == filesBefore)
   }
 
   @Test("A dry run of device create leaves no files")
@@ -119,11 +119,11 @@ struct DeviceCommandTests {
     #expect(try sandbox.document("keyhaul device show d --json")["failed_attempts"] == 1)
   }
 
-  @Test("The error for a device in use names its user, and --wait waits")
+  @Test("The error for a device in use names the process that uses it, and --wait waits for that process")
   func busy() throws {
     try sandbox.run("keyhaul device create new-phone --passcode-command 'echo 1'")
     let device = try DeviceSet(path: sandbox.devices.path).device(DeviceName("new-phone"))
-    let holder = try device.openSession(.writing, verb: "keyhaul restore")
+    let openSession = try device.openSession(.writing, verb: "keyhaul restore")
     for line in [
       "device lock new-phone", "device show new-phone", "device erase new-phone --yes", "item find new-phone",
       "device delete new-phone --confirm new-phone", "device unlock new-phone", "device passcode remove new-phone",
@@ -141,10 +141,10 @@ struct DeviceCommandTests {
     #expect(list.status == 0)
     #expect(list.output.split(separator: "\n").last?.hasPrefix("new-phone  in use  –") == true)
 
-    nonisolated(unsafe) let releasing = holder
+    nonisolated(unsafe) let sessionToEnd = openSession
     Thread.detachNewThread {
       Thread.sleep(forTimeInterval: 0.3)
-      releasing.invalidate()
+      sessionToEnd.invalidate()
     }
     #expect(try sandbox.run("keyhaul device lock new-phone --wait 30s").status == 0)
   }
@@ -162,7 +162,7 @@ struct DeviceCommandTests {
     #expect(try sandbox.run("keyhaul device show elsewhere/d").status == 10)
   }
 
-  @Test("A device that changed after the question is not erased")
+  @Test("A device whose revision changed after the question is rejected")
   func changedMeanwhile() throws {
     try sandbox.run("keyhaul device create d")
     let session = try DeviceSet(path: sandbox.devices.path).device(DeviceName("d")).openSession(.reading, verb: "test")
@@ -184,7 +184,7 @@ struct DeviceCommandTests {
     }
   }
 
-  @Test("Device fixture prints a usable description, and suggests a name for an unknown one")
+  @Test("Device fixture prints a usable description, and suggests a name if the given name is unknown")
   func bundledDescription() throws {
     let sandbox = try DeviceSandbox()
     for name in BundledFixtures.names {

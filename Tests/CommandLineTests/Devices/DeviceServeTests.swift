@@ -13,7 +13,7 @@ struct DeviceServeTests {
   }
 
   @Test(
-    "An address of another computer, a device named twice and a missing terminal are usage errors",
+    "An unusable address, a device named twice, --json and a missing terminal are usage errors",
     arguments: [
       ("device serve d --trust once --listen 0.0.0.0:27015", "is not an address to listen at"),
       ("device serve d --trust once --listen 192.168.1.2:27015", "is not an address to listen at"),
@@ -37,7 +37,7 @@ struct DeviceServeTests {
     #expect(outcome.errors.contains("clients back up iOS 10.2 or later"), "\(outcome.errors)")
   }
 
-  @Test("The server prints the line for the client's shell, removes its socket, and ends with 0 after a signal")
+  @Test("The server prints the line for the client's shell, removes its socket, and exits with 0 after a signal")
   func interrupted() throws {
     let outcome = try sandbox.run(
       """

@@ -11,7 +11,7 @@ struct PublishedKeyTests {
     return try #require(document["items"]?.arrayValue).count { $0["readable"] == false }
   }
 
-  @Test("By default, this-device-only items cannot be decrypted by a device of the same name in another folder")
+  @Test("By default, a device with the same name in another folder cannot decrypt this-device-only items")
   func random() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b.tar")
@@ -27,7 +27,7 @@ struct PublishedKeyTests {
     #expect(try sandbox.object(backup.output)["published_hardware_key"] as? Bool == false)
   }
 
-  @Test("--published-hardware-key creates a device with warnings when it is created, shown and backed up")
+  @Test("A device with --published-hardware-key causes warnings when it is created, shown and backed up")
   func flag() throws {
     let sandbox = try DeviceSandbox()
     try Data("correct horse\n".utf8).write(to: sandbox.home.appending(path: ".bp"))
@@ -41,7 +41,7 @@ struct PublishedKeyTests {
       withoutSource.status == 64 && withoutSource.errors.hasPrefix("error: --published-hardware-key needs --from\n"))
   }
 
-  @Test("A device with a published key is recognized even if its record, as from an earlier version, does not say so")
+  @Test("A published hardware key is recognized even in a record from an earlier version, which does not state it")
   func earlierVersion() throws {
     let sandbox = try DeviceSandbox()
     try Data("correct horse\n".utf8).write(to: sandbox.home.appending(path: ".bp"))
@@ -54,7 +54,8 @@ struct PublishedKeyTests {
     try checkWarnings(in: sandbox)
   }
 
-  /// Checks that commands report the published key of old-phone, and that its key decrypts backups in any folder.
+  /// Checks that commands report the published key of old-phone, and that the key decrypts its backups from any device
+  /// folder.
   private func checkWarnings(in sandbox: DeviceSandbox) throws {
     let shown = try sandbox.run("keyhaul device show old-phone").output
     #expect(shown.contains("hardware key") && shown.contains("published: anyone can compute it"), "\(shown)")
@@ -75,7 +76,7 @@ struct PublishedKeyTests {
         #expect(!outcome.errors.contains("can be decrypted only on"))
       }
     }
-    // The warnings are right: a device with the same description and name decrypts the items in any folder.
+    // A device with the same description and name in another folder decrypts the items, as the warnings say.
     try sandbox.run("keyhaul backup old-phone -o b.tar --yes --password-file .bp --rounds 1 -q")
     try sandbox.run("keyhaul device create old-phone --from old-phone --published-hardware-key --home elsewhere -q")
     #expect(try undecryptableCount(in: sandbox, "--home elsewhere") == 0)

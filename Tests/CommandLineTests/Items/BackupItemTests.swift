@@ -27,7 +27,7 @@ struct BackupItemTests {
     return document["items"]?.arrayValue ?? []
   }
 
-  /// Returns an item without its index, which a new item before it changes.
+  /// Returns an item without its index, because an added item can change the indexes of later items.
   private func withoutIndex(_ item: JSONValue) -> String {
     [item["kind"], item["attributes"], item["secret"]].map { $0?.compactText() ?? "-" }.joined(separator: " ")
   }
@@ -59,7 +59,7 @@ struct BackupItemTests {
   func changes(name: String) throws {
     let sandbox = try Self.sandbox()
     let backup = "\(name) --password-file .bp"
-    let before = try items(of: backup, in: sandbox).map(withoutIndex)
+    let itemsBefore = try items(of: backup, in: sandbox).map(withoutIndex)
     let added = try sandbox.succeed(
       "item add \(backup) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
     #expect(
@@ -69,8 +69,9 @@ struct BackupItemTests {
     )
     #expect(try sandbox.succeed("item find \(backup) --service 'fresh.*' --reveal") == "new secret")
     #expect(try sandbox.succeed("verify \(backup)").contains("\(name) is intact"))
-    let withNew = try items(of: backup, in: sandbox)
-    #expect(withNew.count == before.count + 1 && Set(withNew.map(withoutIndex)).isSuperset(of: before))
+    let itemsWithNew = try items(of: backup, in: sandbox)
+    #expect(itemsWithNew.count == itemsBefore.count + 1)
+    #expect(Set(itemsWithNew.map(withoutIndex)).isSuperset(of: itemsBefore))
 
     let repeated = try sandbox.keyhaul(
       "item add \(backup) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
@@ -87,10 +88,10 @@ struct BackupItemTests {
 
     let dryRun = try sandbox.succeed("item delete \(backup) --service fresh.example -n")
     #expect(dryRun.hasPrefix("Would delete 1 item from \(name):"))
-    #expect(try items(of: backup, in: sandbox).count == before.count + 1)
+    #expect(try items(of: backup, in: sandbox).count == itemsBefore.count + 1)
     #expect(
       try sandbox.succeed("item delete \(backup) --service fresh.example --yes") == "Deleted 1 item from \(name).\n")
-    #expect(try items(of: backup, in: sandbox).map(withoutIndex) == before)
+    #expect(try items(of: backup, in: sandbox).map(withoutIndex) == itemsBefore)
     #expect(try sandbox.succeed("verify \(backup)").contains("\(name) is intact"))
     #expect(try sandbox.keyhaul("item find \(backup) --service fresh.example").status == 4)
   }
@@ -109,31 +110,31 @@ struct BackupItemTests {
     #expect(try sandbox.keyhaul("item find new-phone --service chat.example").status == 4)
   }
 
-  @Test("Undecryptable items stay and are counted, and no undecryptable item can be added")
+  @Test("Without the device key, undecryptable items are reported and kept, and no device-bound item can be added")
   func undecryptable() throws {
     let sandbox = try Self.sandbox()
-    let withoutDevice = "--home elsewhere"
-    let found = try sandbox.keyhaul("item find b.zip --password-file .bp --service chat.example \(withoutDevice)")
+    let emptyHomeFlag = "--home elsewhere"
+    let found = try sandbox.keyhaul("item find b.zip --password-file .bp --service chat.example \(emptyHomeFlag)")
     #expect(found.errors.contains("cannot be decrypted here and may match"), "\(found)")
     let deviceBound = try sandbox.keyhaul(
-      "item add b.zip --password-file .bp --service x --account y --access-group g --secret-file .secret --protection when-unlocked-this-device \(withoutDevice)"
+      "item add b.zip --password-file .bp --service x --account y --access-group g --secret-file .secret --protection when-unlocked-this-device \(emptyHomeFlag)"
     )
     #expect(deviceBound.status == 14 && deviceBound.errors.contains("cannot be encrypted for b.zip"), "\(deviceBound)")
-    let before = try items(of: "b.zip --password-file .bp", in: sandbox).map(withoutIndex)
+    let itemsBefore = try items(of: "b.zip --password-file .bp", in: sandbox).map(withoutIndex)
     try sandbox.succeed(
-      "item add b.zip --password-file .bp --service x --account y --access-group g --secret-file .secret -q \(withoutDevice)"
+      "item add b.zip --password-file .bp --service x --account y --access-group g --secret-file .secret -q \(emptyHomeFlag)"
     )
-    let after = try items(of: "b.zip --password-file .bp", in: sandbox)
-    #expect(after.filter { $0["attributes"]?["svce"] != "x" }.map(withoutIndex) == before)
-    // If its device is available, an item that only this device can decrypt can also be added.
+    let itemsAfter = try items(of: "b.zip --password-file .bp", in: sandbox)
+    #expect(itemsAfter.filter { $0["attributes"]?["svce"] != "x" }.map(withoutIndex) == itemsBefore)
+    // If the source device is available, an item that only this device can decrypt can also be added.
     try sandbox.succeed(
       "item add b.zip --password-file .bp --service bound --account y --access-group g --secret-file .secret --protection when-unlocked-this-device -q"
     )
     #expect(try sandbox.succeed("item find b.zip --password-file .bp --service bound --reveal") == "new secret")
-    #expect(try sandbox.keyhaul("item find b.zip --password-file .bp --service bound \(withoutDevice)").status == 4)
+    #expect(try sandbox.keyhaul("item find b.zip --password-file .bp --service bound \(emptyHomeFlag)").status == 4)
   }
 
-  @Test("Items of a backup without a password are changed with its device's key")
+  @Test("Items of a backup without a password are changed with the source device's key")
   func withoutPassword() throws {
     let sandbox = try Self.sandbox()
     let line = "item add plain.tar --service x --account y --access-group g --secret-file .secret"
@@ -147,35 +148,35 @@ struct BackupItemTests {
   @Test("Rejected changes have a clear reason and change nothing")
   func refusals() throws {
     let sandbox = try Self.sandbox()
-    let before = try sandbox.read("b.zip")
+    let bytesBefore = try sandbox.read("b.zip")
     try sandbox.devices.run("touch b/note.txt")
-    let new = "--service x --account y --secret-file .secret"
+    let newItem = "--service x --account y --secret-file .secret"
     let cases: [(line: String, status: Int32, message: String)] = [
-      ("item add b.zip --password-file .bp \(new)", 64, "no access group was given for the item"),
+      ("item add b.zip --password-file .bp \(newItem)", 64, "no access group was given for the item"),
       (
-        "item add b.zip --password-file .bp \(new) --access-group g --app chat", 64,
+        "item add b.zip --password-file .bp \(newItem) --access-group g --app chat", 64,
         "--app chat applies only to devices"
       ),
       (
-        "item add b.zip --password-file .bp \(new) --access-group g --protection passcode-only", 14,
+        "item add b.zip --password-file .bp \(newItem) --access-group g --protection passcode-only", 14,
         "no backup contains"
       ),
-      ("item add b.zip --password-file .bp \(new) --access-group g --biometry", 14, "no backup contains"),
-      ("item add b.zip --password-file .secret \(new) --access-group g", 12, "password"),
+      ("item add b.zip --password-file .bp \(newItem) --access-group g --biometry", 14, "no backup contains"),
+      ("item add b.zip --password-file .secret \(newItem) --access-group g", 12, "password"),
       (
         "item update b.zip --password-file .bp --service chat.example --new-protection passcode-only --yes", 14,
         "no backup"
       ),
       ("item delete b.zip --password-file .bp", 64, "no attribute selects the items to delete"),
       ("item delete - --service x --yes --password-file .bp", 64, "cannot read standard input"),
-      ("item add b --password-file .bp \(new) --access-group g", 64, "note.txt"),
-      ("item add old-phone --password-file .bp \(new)", 64, "a device needs no backup password"),
+      ("item add b --password-file .bp \(newItem) --access-group g", 64, "note.txt"),
+      ("item add old-phone --password-file .bp \(newItem)", 64, "a device needs no backup password"),
     ]
     for (line, status, message) in cases {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == status && outcome.errors.contains(message), "\(line): \(outcome)")
     }
-    #expect(try sandbox.read("b.zip") == before)
+    #expect(try sandbox.read("b.zip") == bytesBefore)
   }
 
   @Test("A killed change leaves the old or the new items (10 moments, 3 in a quick run)", arguments: ["b.zip", "b"])
@@ -194,7 +195,7 @@ struct BackupItemTests {
         try sandbox.succeed("verify \(name) --password-file .bp").contains("\(name) is intact"), "after \(delay) s")
       #expect([0, 4].contains(try sandbox.keyhaul("item find \(name) --password-file .bp --service x").status))
     }
-    // The next command deletes the leftovers of the killed ones.
+    // The next command deletes the leftovers of the killed commands.
     try sandbox.devices.run("rm -rf \(name) && cp -Rp original \(name)")
     try sandbox.succeed(line)
     let leftovers = try sandbox.names().filter { $0.hasPrefix(".") && ![".bp", ".secret"].contains($0) }
@@ -202,7 +203,7 @@ struct BackupItemTests {
   }
 
   @Test(
-    "`item find` ends with 3 in every format if a damaged item may match too, and with 0 or 4 if it cannot",
+    "`item find` exits with 3 if a damaged item may also match, with 4 if no readable item matches, and otherwise with 0",
     arguments: ["", "--json", "--format csv", "--reveal"])
   func damagedMatch(format: String) throws {
     let sandbox = try Self.sandbox()
@@ -225,7 +226,7 @@ struct BackupItemTests {
       internetPassword.status == 0 && !internetPassword.errors.contains("may match"), "\(internetPassword)")
   }
 
-  @Test("A search reports undecryptable items that may match, and ends with 3 if one is damaged")
+  @Test("A search reports undecryptable items that may match, and exits with 3 if one of them is damaged")
   func mayMatch() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let find = "item find b.tar --password-file .bp --home elsewhere"

@@ -31,12 +31,12 @@ struct CertificateInputTests {
     ItemFindTests.items(of: try sandbox.document("keyhaul item find \(search) --json"))
   }
 
-  /// Returns the bytes of a value that is printed in base64.
+  /// Decodes a value that is printed in base64.
   private func bytes(_ value: JSONValue?) -> [UInt8]? {
     value?["base64"]?.stringValue.flatMap { Data(base64Encoded: $0) }.map(Array.init)
   }
 
-  @Test("The stored attributes equal a device's, without a warning for a public file")
+  @Test("A certificate gets the attributes that a device stores, and may come from a file that others can read")
   func certificateItem() throws {
     let outcome = try sandbox.run("keyhaul item add d --kind certificate --secret-file mail.pem")
     #expect(
@@ -57,7 +57,7 @@ struct CertificateInputTests {
     #expect(try bytes(item["secret"]) == certificate["der_hex"].bytes)
   }
 
-  @Test("A key is stored equally from every file format")
+  @Test("A key from any file format is stored with the same bytes and attributes")
   func keyItem() throws {
     let files = try key["private"].members.sorted { $0.key < $1.key }
     for (number, (format, file)) in files.enumerated() {
@@ -107,7 +107,7 @@ struct CertificateInputTests {
     }
   }
 
-  @Test("Other files are rejected, and the error names a password-protected file")
+  @Test("Files without exactly one supported key or certificate are rejected with a reason")
   func refused() throws {
     let vectors = try TestVectors.certificates()["refused"]
     let cases: [(name: String, status: Int32, message: String)] = [

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Exports of dumps with damaged secrets")
 struct DamagedSecretTests {
-  /// A dump of grapefruit with two items. The secret of the second is not Base64 text.
+  /// A dump in the format of the tool grapefruit, with two items. The second item's secret is not Base64 text.
   private static let dump = """
     [
       {"clazz": "generic", "service": "plain.example", "account": "anna", "raw": "aHVudGVyMg=="},

@@ -90,7 +90,7 @@ struct ItemAddTests {
     #expect(unknownApp.errors.hasSuffix("  try: --app chat\n"))
   }
 
-  @Test("An item that requires presence or biometry is not in any backup")
+  @Test("An item that requires user presence or biometry is reported as in no backup")
   func constraints() throws {
     for (flags, key) in [("--user-presence", "cpo"), ("--biometry", "cbio")] {
       let outcome = try sandbox.run("keyhaul item add d --service \(key) --account a \(flags) --secret-command true")
@@ -124,7 +124,7 @@ struct ItemAddTests {
     #expect(error["why"]?.stringValue?.contains("-25299") == true)
   }
 
-  @Test("An untrusted name is shown as text")
+  @Test("Control characters in an untrusted name are escaped")
   func untrustedName() throws {
     let outcome = try sandbox.run(
       "keyhaul item add d --service \"$(printf 'a\\033[2Jb\\342\\200\\256c')\" --secret-command true")

@@ -36,7 +36,7 @@ struct ItemChangeTests {
     #expect(try count("d --server s") == 0)
   }
 
-  @Test("The JSON of a dry run lists the items and counts no change; without --dry-run it counts each")
+  @Test("The JSON of a change lists the matching items and counts each change, and a dry run counts none")
   func countsOfDryRuns() throws {
     let cases: [(line: String, member: String)] = [
       ("delete d --service chat.example", "deleted"), ("update d --service chat.example --new-label l", "changed"),
@@ -76,18 +76,18 @@ struct ItemChangeTests {
     #expect(toOtherGroup.status == 1 || toOtherGroup.status == 4)
   }
 
-  @Test("A dry run, a refusal or an empty match does not change the device's revision")
+  @Test("A dry run, a refusal or an empty match does not change the device's files")
   func unchanged() throws {
-    let before = try sandbox.files(of: "d")
+    let filesBefore = try sandbox.files(of: "d")
     for line in [
       "delete d --service '*' -n", "delete d --service nobody --yes", "delete d --service '*'",
       "update d --service '*' --new-label x -n", "update d --service '*' --new-label x",
     ] { try sandbox.run("keyhaul item \(line)") }
     #expect(try sandbox.run("keyhaul item delete d --kind generic", typed: ["no"]).status == 1)
-    #expect(try sandbox.files(of: "d") == before)
+    #expect(try sandbox.files(of: "d") == filesBefore)
   }
 
-  @Test("A damaged item that does not match stays, and one that matches is deleted")
+  @Test("A damaged item stays if it does not match, and is deleted if it matches")
   func damaged() throws {
     let path = sandbox.devices.appending(path: "d/keychain-2.db").path
     try DatabaseQueue(path: path).write { database in
@@ -106,7 +106,7 @@ struct ItemChangeTests {
   @Test("Patterns with stars also match access groups")
   func patterns() throws {
     let items = ItemFindTests.items(of: try sandbox.document("keyhaul item find d --json"))
-    /// Returns the texts of an attribute. One that is stored as data is printed in base64.
+    /// Returns an attribute's values as text. Values that are stored as data are printed in base64, and decoded here.
     func texts(_ code: String) -> [String] {
       items.compactMap { item in
         let value = item["attributes"]?[code]
@@ -155,11 +155,12 @@ struct ItemChangeTests {
     #expect(lines[2].hasPrefix("generic-password,csv,,\"b,c\",,keyhaul,ak,"))
     #expect(!withoutSecrets.contains("plain,") && !withoutSecrets.contains("secret"))
     let withSecrets = try sandbox.run("keyhaul item find d --service csv --format csv --reveal").output
-    let revealed = withSecrets.components(separatedBy: "\r\n")
-    #expect(revealed[0].hasSuffix(",secret,secret_base64"))
-    #expect(revealed[1].hasSuffix(",1,plain,"))
-    #expect(revealed[2].hasSuffix(",1,,\(Data("=formula".utf8).base64EncodedString())"))
-    #expect(revealed[3].hasSuffix(",1,nul\0,") || revealed[3].hasSuffix(Data("nul\0".utf8).base64EncodedString()))
+    let secretLines = withSecrets.components(separatedBy: "\r\n")
+    #expect(secretLines[0].hasSuffix(",secret,secret_base64"))
+    #expect(secretLines[1].hasSuffix(",1,plain,"))
+    #expect(secretLines[2].hasSuffix(",1,,\(Data("=formula".utf8).base64EncodedString())"))
+    #expect(
+      secretLines[3].hasSuffix(",1,nul\0,") || secretLines[3].hasSuffix(Data("nul\0".utf8).base64EncodedString()))
     try sandbox.run("keyhaul item find d --service csv --format csv --reveal -o out.csv")
     #expect(try sandbox.permissions(of: "out.csv") == 0o600)
     let terminal = try sandbox.runOnTerminal(["item", "find", "d", "--format", "csv", "--reveal"])

@@ -24,13 +24,13 @@ struct ItemFindTests {
 
   @Test("JSON contains every attribute with its type, and secrets only with --reveal")
   func completeDocument() throws {
-    let described = Self.items(of: try Self.fixture("old-phone"))
+    let descriptions = Self.items(of: try Self.fixture("old-phone"))
     let document = try sandbox.document("keyhaul item find old-phone --json --reveal")
     #expect(document["format"] == "keychain-items/1")
     #expect(document["source"] == ["kind": "device", "name": "old-phone"])
     let items = Self.items(of: document)
-    #expect(items.count == described.count)
-    for (index, (item, description)) in zip(items, described).enumerated() {
+    #expect(items.count == descriptions.count)
+    for (index, (item, description)) in zip(items, descriptions).enumerated() {
       #expect(item["index"] == .count(index))
       #expect(item["kind"] == description["kind"])
       #expect(item["protection"] == description["protection"])
@@ -46,12 +46,12 @@ struct ItemFindTests {
     }
   }
 
-  /// Checks the secret of an item, whose description has it as text or in base64.
+  /// Checks an item's secret against the secret in the item's description, which is text or base64.
   private func checkSecret(of item: JSONValue, against description: JSONValue) {
-    let (secret, described) = (item["secret"], description["secret"])
+    let (secret, describedSecret) = (item["secret"], description["secret"])
     #expect(secret != nil)
-    guard let text = described?["text"]?.stringValue else {
-      #expect(secret?["base64"] == described?["base64"])
+    guard let text = describedSecret?["text"]?.stringValue else {
+      #expect(secret?["base64"] == describedSecret?["base64"])
       return
     }
     #expect(secret?["text"]?.stringValue == text)
@@ -85,7 +85,7 @@ struct ItemFindTests {
     #expect(Self.items(of: document).allSatisfy { $0["secret"] == nil && $0["attributes"]?["v_Data"] == nil })
   }
 
-  @Test("The number of an item is its position on the device, for any search")
+  @Test("An item's index is its index among all items of the device, for any search")
   func stableIndex() throws {
     let document = try sandbox.document("keyhaul item find old-phone --kind internet --server imap.example.org --json")
     #expect(Self.items(of: document).map { $0["index"] } == [13])
@@ -167,16 +167,16 @@ struct ItemFindTests {
   @Test("A file of the device cannot be the output", arguments: ["keychain-2.db", "device.json", "hardware.uid"])
   func overInput(name: String) throws {
     try sandbox.run("keyhaul device create d; ln -s devices/d/\(name) link")
-    let before = try sandbox.files(of: "d")
+    let filesBefore = try sandbox.files(of: "d")
     for output in ["devices/d/\(name)", "link"] {
       let outcome = try sandbox.run("keyhaul item find d -o \(output) --label x")
       #expect(outcome.status == 64)
       #expect(outcome.errors.hasPrefix("error: \(output) is the input"))
     }
-    #expect(try sandbox.files(of: "d") == before)
+    #expect(try sandbox.files(of: "d") == filesBefore)
   }
 
-  @Test("An unreadable item is reported with the others, and the exit code is 3")
+  @Test("An unreadable item is listed with the readable items, and the exit code is 3")
   func unreadable() throws {
     let path = sandbox.devices.appending(path: "old-phone/keychain-2.db").path
     try DatabaseQueue(path: path).write { database in
@@ -212,9 +212,9 @@ struct ItemFindTests {
         #expect(outcome.output.split(separator: "\n").allSatisfy { DisplayWidth.columns(of: String($0)) <= columns })
       }
     }
-    let described = Self.items(of: try Self.fixture("hostile-names"))
+    let descriptions = Self.items(of: try Self.fixture("hostile-names"))
     let items = Self.items(of: try sandbox.document("keyhaul item find hostile-names --json"))
-    #expect(items.map { $0["attributes"]?["labl"] } == described.map { $0["attributes"]?["labl"] })
+    #expect(items.map { $0["attributes"]?["labl"] } == descriptions.map { $0["attributes"]?["labl"] })
     let terminal = try sandbox.runOnTerminal(["item", "find", "hostile-names", "--color", "never"])
     #expect(terminal.terminal.unicodeScalars.allSatisfy(Self.isPrintable))
   }

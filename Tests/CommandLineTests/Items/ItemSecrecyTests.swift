@@ -56,7 +56,7 @@ struct ItemSecrecyTests {
     }
   }
 
-  /// Returns the secret in the description of an item, which is text or base64.
+  /// Returns the secret in an item's description. The secret is text or base64.
   private static func secret(of item: JSONValue) -> Data? {
     if let text = item["secret"]?["text"]?.stringValue { return Data(text.utf8) }
     return item["secret"]?["base64"]?.stringValue.flatMap { Data(base64Encoded: $0) }

@@ -102,7 +102,7 @@ struct ProtectedSecretTests {
       """
   }
 
-  /// Whether a text contains a secret, as text or in base64.
+  /// Returns whether a text contains a secret, as text or in base64.
   private static func text(_ text: String, contains secret: String) -> Bool {
     text.contains(secret) || text.contains(Data(secret.utf8).base64EncodedString())
   }
@@ -140,8 +140,8 @@ struct ProtectedSecretTests {
     } else {
       #expect(outcome.status == 0 && outcome.output == Self.protectedSecret, "\(outcome)")
     }
-    let unprotected = try sandbox.keyhaul("item find \(source.argument) --service plain.example --reveal")
-    #expect(unprotected.status == 0 && unprotected.output == Self.plainSecret, "\(unprotected)")
+    let plainOutcome = try sandbox.keyhaul("item find \(source.argument) --service plain.example --reveal")
+    #expect(plainOutcome.status == 0 && plainOutcome.output == Self.plainSecret, "\(plainOutcome)")
   }
 
   @Test(

@@ -8,7 +8,7 @@ struct ReportItemTableTests {
   private struct Item {
     var name = "chat · anna"
     var group: String? = "org.example.chat"
-    var position: Int?
+    var index: Int?
     var protection = ProtectionClass.whenUnlocked
     var isEncrypted = false
   }
@@ -20,16 +20,16 @@ struct ReportItemTableTests {
       row: { item in
         .init(
           symbol: "+", kind: .genericPassword, name: item.name, protection: item.protection.phrase,
-          accessGroup: item.group, index: item.position)
+          accessGroup: item.group, index: item.index)
       })
     return table.lines(style: TextStyle(width: 120, usesColor: false, isUnicode: true))
   }
 
   @Test("Rows that would look the same show their access groups, and other rows do not")
   func groups() {
-    let shown = lines([Item(), Item(group: "org.example.other"), Item(group: nil), Item(name: "mail · anna")])
+    let shownLines = lines([Item(), Item(group: "org.example.other"), Item(group: nil), Item(name: "mail · anna")])
     #expect(
-      shown == [
+      shownLines == [
         "  + generic      chat · anna  when unlocked  access group org.example.chat",
         "  + generic      chat · anna  when unlocked  access group org.example.other",
         "  + generic      chat · anna  when unlocked  no access group", "  + generic      mail · anna  when unlocked",
@@ -37,11 +37,11 @@ struct ReportItemTableTests {
     #expect(lines([Item(), Item(protection: .always)]).allSatisfy { !$0.contains("access group") })
   }
 
-  @Test("Rows with equal groups show their positions, unless no difference is known")
-  func positions() {
-    let shown = lines([Item(position: 3), Item(position: 7), Item(group: "b", position: 9)])
+  @Test("Rows with equal access groups show their item indexes, if these are known")
+  func indexes() {
+    let shownLines = lines([Item(index: 3), Item(index: 7), Item(group: "b", index: 9)])
     #expect(
-      shown.map { $0.split(separator: "unlocked  ").last.map(String.init) } == [
+      shownLines.map { $0.split(separator: "unlocked  ").last.map(String.init) } == [
         "access group org.example.chat, item 3", "access group org.example.chat, item 7", "access group b",
       ])
     #expect(lines([Item(), Item()]).allSatisfy { $0.hasSuffix("when unlocked") })
@@ -51,7 +51,7 @@ struct ReportItemTableTests {
   func encrypted() {
     let items =
       (0..<12).map { (index: Int) in
-        Item(name: "(encrypted, item \(index))", group: nil, position: index, isEncrypted: true)
+        Item(name: "(encrypted, item \(index))", group: nil, index: index, isEncrypted: true)
       }
       + [Item(name: "(encrypted, item 12)", group: nil, protection: .always, isEncrypted: true), Item()]
     #expect(

@@ -8,7 +8,7 @@ struct AcceptDamageTests {
   enum Damage: String, CaseIterable, Sendable {
     case cutKeychain, noStatus
 
-    /// The reason in the messages.
+    /// The description of the damage in messages.
     var reason: String {
       switch self {
       case .cutKeychain: "the digest recorded for the keychain file does not match"
@@ -23,7 +23,7 @@ struct AcceptDamageTests {
       }
     }
 
-    /// The number of remaining items, of 18.
+    /// The number of items that remain, out of 18.
     var itemCount: Int {
       switch self {
       case .cutKeychain: 9
@@ -32,7 +32,7 @@ struct AcceptDamageTests {
     }
   }
 
-  /// Returns a sandbox with a damaged backup of old-phone without a password. The device has been erased.
+  /// Returns a sandbox with a damaged backup of old-phone, made without a password. old-phone was erased afterwards.
   private func sandbox(_ damage: Damage) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
@@ -48,17 +48,17 @@ struct AcceptDamageTests {
     return sandbox
   }
 
-  /// Returns the state of old-phone, which has no items.
+  /// Returns the items of old-phone and its record, as JSON.
   private func state(of sandbox: PhoneSandbox) throws -> String {
     try sandbox.keyhaul("item find old-phone --json").output + sandbox.succeed("device show old-phone --json")
   }
 
   @Test(
-    "Without a terminal, the restore is rejected with the finding, and --accept-damage allows it",
+    "Without a terminal, restore rejects a damaged backup and states the damage, and --accept-damage allows the restore",
     arguments: Damage.allCases)
   func unasked(_ damage: Damage) throws {
     let sandbox = try sandbox(damage)
-    let before = try state(of: sandbox)
+    let stateBefore = try state(of: sandbox)
     let plan = try sandbox.keyhaul("plan b/ --to old-phone")
     #expect(plan.status == 3 && unwrapped(plan.errors).contains(damage.reason), "\(plan)")
     let dryRun = try sandbox.keyhaul("restore b/ --to old-phone -n")
@@ -70,7 +70,7 @@ struct AcceptDamageTests {
       #expect(refused.errors.contains("error: b/ \(damage.verdict), so nothing was restored to old-phone\n"))
       #expect(unwrapped(refused.errors).contains("why: \(damage.reason)"), "\(refused.errors)")
     }
-    #expect(try state(of: sandbox) == before)
+    #expect(try state(of: sandbox) == stateBefore)
     let restored = try sandbox.keyhaul("restore b/ --to old-phone --accept-damage")
     #expect(
       restored.status == 3 && restored.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
@@ -79,7 +79,7 @@ struct AcceptDamageTests {
   @Test("On a terminal, Keyhaul asks about the damage, even with --yes", arguments: Damage.allCases)
   func asked(_ damage: Damage) throws {
     let sandbox = try sandbox(damage)
-    let before = try state(of: sandbox)
+    let stateBefore = try state(of: sandbox)
     for flags in ["", "--yes"] {
       let stopped = try sandbox.keyhaul("restore b/ --to old-phone \(flags)", typed: ["n"])
       #expect(stopped.status == 1, "\(stopped)")
@@ -90,31 +90,31 @@ struct AcceptDamageTests {
       #expect(terminal.contains(" removed. b/ \(damage.verdict): \(damage.reason)"), "\(terminal)")
       #expect(terminal.hasSuffix("Restore the rest to old-phone? [y/N] n"), "\(terminal)")
     }
-    #expect(try state(of: sandbox) == before)
+    #expect(try state(of: sandbox) == stateBefore)
     let restored = try sandbox.keyhaul("restore b/ --to old-phone", typed: ["y"])
     #expect(
       restored.status == 3 && restored.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
   }
 
-  @Test("--only also requires the acceptance of damage", arguments: Damage.allCases)
+  @Test("A restore with --only also needs --accept-damage", arguments: Damage.allCases)
   func selectedItems(_ damage: Damage) throws {
     let sandbox = try sandbox(damage)
-    let before = try state(of: sandbox)
+    let stateBefore = try state(of: sandbox)
     try sandbox.write(Array(#"{"indexes": [0]}"#.utf8), to: "one.json")
     let line = "restore b/ --to old-phone --only one.json --yes"
     let refused = try sandbox.keyhaul(line)
     #expect(
       refused.status == 13 && refused.output == "" && unwrapped(refused.errors).contains(damage.reason), "\(refused)")
-    #expect(try state(of: sandbox) == before)
+    #expect(try state(of: sandbox) == stateBefore)
     let restored = try sandbox.keyhaul("\(line) --accept-damage")
     #expect(restored.status == 3 && restored.output == "Restored 1 item to old-phone in one step.\n", "\(restored)")
   }
 
-  @Test("Items that the backup may have lost are not removed, unless --existing was given")
+  @Test("Items that the backup may have lost are removed only with --existing replace or after a question")
   func onlyCopies() throws {
     let sandbox = try sandbox(.cutKeychain)
     try sandbox.devices.run("printf x | keyhaul item add old-phone --service mine --account me --secret-file - -q")
-    let before = try state(of: sandbox)
+    let stateBefore = try state(of: sandbox)
     let reason = "the 1 item removed from old-phone may be the only intact copy of an item that is lost in b/"
     let line = "restore b/ --to old-phone --accept-damage"
     let refused = try sandbox.keyhaul("\(line) --yes")
@@ -131,7 +131,7 @@ struct AcceptDamageTests {
     #expect(plan["removed_only_copies"] as? Int == 1)
     let stopped = try sandbox.keyhaul(line, typed: ["n"])
     #expect(stopped.status == 1 && unwrapped(stopped.errors).contains(reason), "\(stopped)")
-    #expect(try state(of: sandbox) == before)
+    #expect(try state(of: sandbox) == stateBefore)
     let merged = try sandbox.keyhaul("\(line) --yes --existing merge")
     #expect(merged.status == 3 && !merged.errors.contains("only intact copy"), "\(merged)")
     #expect(try sandbox.succeed("item find old-phone --service mine").contains("me"))
@@ -140,19 +140,19 @@ struct AcceptDamageTests {
     #expect(try sandbox.object(replaced.output)["removed_only_copies"] as? Int == 1)
   }
 
-  @Test("A missing class key that items need counts as damage like a changed one")
+  @Test("A missing class key that items need counts as damage, like a changed class key")
   func missingClassKey() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
     try sandbox.succeed("device erase old-phone --yes -q")
     let unknownClass: UInt8 = 13
     try sandbox.editKeybagField("CLAS", ofClass: 7, in: "b") { $0[3] = unknownClass }
-    let before = try state(of: sandbox)
+    let stateBefore = try state(of: sandbox)
     let refused = try sandbox.keyhaul("restore b/ --to old-phone --yes")
     // Five items in the backup are of class 7.
     let reason = "the keybag has no key of class 7, and 5 items need one"
     #expect(refused.status == 13 && unwrapped(refused.errors).contains(reason), "\(refused)")
-    #expect(try state(of: sandbox) == before)
+    #expect(try state(of: sandbox) == stateBefore)
     let restored = try sandbox.keyhaul("restore b/ --to old-phone --yes --accept-damage")
     #expect(restored.status == 3)
     #expect(restored.output == "Restored 13 items to old-phone in one step; 5 could not be read.\n")
@@ -167,7 +167,7 @@ struct AcceptDamageTests {
     for line in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
       let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
       #expect(outcome.status == 0)
-      // An earlier warning is about the single iteration, because no seal confirms it.
+      // The first warning is about the low iteration count of 1, which no seal confirms.
       #expect(outcome.errors.hasPrefix("warning: b/ asks for 1 iteration to derive the key from its password"))
       #expect(
         outcome.errors.hasSuffix(
@@ -181,7 +181,7 @@ struct AcceptDamageTests {
     #expect(try sandbox.succeed("item find new-phone --service chat.example").contains("anna"))
   }
 
-  @Test("All checks treat a missing field of a class key equally")
+  @Test("Verify reports a class key without a CLAS field, with and without --quick")
   func missingField() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")

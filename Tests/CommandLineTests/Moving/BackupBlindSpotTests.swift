@@ -5,13 +5,13 @@ import Testing
 
 @testable import keyhaul
 
-/// A phone with 22 items, including four that no backup contains. A report that covers only the backup must mention that
-/// such items may exist.
+/// The phone has 22 items. Four of them are in no backup. A report that covers only the backup must mention that such
+/// items may exist.
 @Suite("The note about items that no backup contains")
 struct BackupBlindSpotTests {
   private static let password = "--password-file .bp"
 
-  /// The reports of a backup, for another phone and for the source device.
+  /// The commands that report on a backup, for a different phone and for the source device.
   static let reports = [
     "plan b.tar --to new-phone \(password)", "plan b.tar --to old-phone \(password)",
     "plan b.tar --to old-phone \(password) --compare", "plan b.tar --to new-phone \(password) --compare -v",
@@ -45,7 +45,7 @@ struct BackupBlindSpotTests {
     (document["cannot_show"] as? [String: Any])?["sentence"] as? String
   }
 
-  @Test("The note is one sentence, shown once, within 80 columns, and also with -q", arguments: reports)
+  @Test("The note is shown once, within 80 columns, and also with -q", arguments: reports)
   func text(line: String) throws {
     let sandbox = try Self.sandbox()
     let outcome = try sandbox.devices.run("COLUMNS=80 keyhaul \(line)")
@@ -74,7 +74,7 @@ struct BackupBlindSpotTests {
       ])
   }
 
-  @Test("The note is not shown for a device, whose plan lists each of these items")
+  @Test("The note is not shown for a device, because its plan lists the items that no backup contains")
   func device() throws {
     let sandbox = try Self.sandbox()
     for line in [

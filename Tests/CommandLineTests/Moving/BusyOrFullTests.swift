@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Busy devices and full disks")
 struct BusyOrFullTests {
-  @Test("A device in use by another command is busy, and --wait waits for it")
+  @Test("A restore exits with 11 while another command uses the device, and --wait waits for that command")
   func busy() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let device = try DeviceSet(path: sandbox.devices.devices.path).device(DeviceName("new-phone"))
@@ -36,7 +36,7 @@ struct BusyOrFullTests {
       "\(waited)")
   }
 
-  @Test("A full disk leaves no part of a backup, and keeps an old one")
+  @Test("A full disk leaves no part of a new backup, and keeps the old backup")
   func full() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "old.tar")
     try sandbox.backUp(to: "old/")
@@ -58,11 +58,11 @@ struct BusyOrFullTests {
   @Test("A full disk during a restore leaves the keychain unchanged")
   func fullRestore() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let outcome = try sandbox.devices.run(
       "ulimit -f 32; keyhaul restore b.tar --to new-phone --password-file .bp --yes")
     #expect(outcome.status == 1 && outcome.output == "" && outcome.errors.hasPrefix("error: "), "\(outcome)")
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
     try sandbox.succeed("restore b.tar --to new-phone --password-file .bp --yes")
   }
 

@@ -92,7 +92,7 @@ struct DamagedBackupPlanTests {
     #expect(!page.contains("keyhaul   restore"))
   }
 
-  @Test("A table of backups does not say how many items of a damaged one would move")
+  @Test("A table of backups does not say how many items of a damaged backup would move")
   func table() throws {
     let sandbox = try sandbox(with: Self.damages[0])
     let rows = try sandbox.keyhaul("plan encrypted old \(Self.password)").output.split(separator: "\n")
@@ -102,7 +102,7 @@ struct DamagedBackupPlanTests {
     #expect(olderRow.hasPrefix("  14  refused            -  "), "\(olderRow)")
   }
 
-  @Test("A backup without a readable keychain leads to a new backup, and to verify")
+  @Test("For a backup without a readable keychain, the error suggests a new backup and verify")
   func unreadable() throws {
     let sandbox = try IPhoneBackups.sandbox()
     try sandbox.devices.run("rm encrypted/\(PhoneSandbox.keychainPath); rm -f encrypted/Keyhaul.seal")
@@ -116,7 +116,7 @@ struct DamagedBackupPlanTests {
     }
   }
 
-  @Test("The plan of a damaged backup without a password tells how to make a new one with a password")
+  @Test("The plan of a damaged backup without a password tells how to make a new backup with a password")
   func withoutPassword() throws {
     let sandbox = try IPhoneBackups.sandbox()
     try sandbox.devices.run("rm plain/Status.plist")

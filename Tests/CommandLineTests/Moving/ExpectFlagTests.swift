@@ -11,7 +11,7 @@ struct ExpectFlagTests {
     try sandbox.write(Array(list.utf8), to: name)
   }
 
-  @Test("Met expectations end with 0, missed ones with 2 and one line each, and JSON has the complete report")
+  @Test("Plan exits with 0 if all expectations are met. If not, it exits with 2 and prints a line for each miss")
   func verdicts() throws {
     let sandbox = try SnapshotTests.sandbox()
     try writeExpectation("stays-behind", to: "stays.json", in: sandbox)
@@ -29,7 +29,7 @@ struct ExpectFlagTests {
     #expect(try sandbox.names().contains("saved"))
   }
 
-  @Test("A missed expectation says how many encrypted items have no name that could match")
+  @Test("A missed expectation says how many encrypted items, whose names are unknown, may match")
   func encryptedItems() throws {
     let sandbox = try SnapshotTests.sandbox()
     let plan = "plan stranger.tar --to new-phone --password-file .bp"
@@ -43,17 +43,17 @@ struct ExpectFlagTests {
         == "missed: account push token: expected stays-behind, but no item matches (3 encrypted items in the plan have "
         + "no name)\n\(note)0 of 1 expectation met.\n")
     try writeExpectation("absent", to: "absent.json", in: sandbox)
-    let unknown = try sandbox.keyhaul("\(plan) --expect absent.json")
-    #expect(unknown.status == 2)
+    let uncertain = try sandbox.keyhaul("\(plan) --expect absent.json")
+    #expect(uncertain.status == 2)
     #expect(
-      unknown.output
+      uncertain.output
         == "missed: account push token: expected absent, which cannot be known: 3 encrypted items in the plan have no "
         + "name\n\(note)0 of 1 expectation met.\n")
     let document = try sandbox.object(sandbox.keyhaul("\(plan) --expect absent.json --json").output)
     #expect((document["misses"] as? [[String: Any]])?.first?["sealed"] as? Int == 3)
   }
 
-  @Test("A file with other contents is rejected")
+  @Test("A file that is not a valid list of expectations is rejected with the position of the error")
   func refused() throws {
     let sandbox = try PhoneSandbox()
     let cases: [(text: String, why: String)] = [
@@ -101,7 +101,7 @@ struct ExpectFlagTests {
     #expect(try sandbox.keyhaul("plan old-phone --to new-phone --expect nowhere").status == 10)
   }
 
-  @Test("With --exit-code, only the exit code shows that items stay")
+  @Test("With --exit-code, a plan in which items stay behind exits with 2")
   func exitCode() throws {
     let sandbox = try PhoneSandbox()
     #expect(try sandbox.keyhaul("plan old-phone --to new-phone --exit-code").status == 2)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Expectations for the four restores")
 struct ExpectationScenarioTests {
-  @Test("A plan checks the expectations for its own restore, and counts the others")
+  @Test("A plan checks the expectations for its own restore, and counts the expectations for other restores")
   func plan() throws {
     let expectations = try ExpectationSandbox(ExpectationSandbox.fourScenarios)
     let withPassword = try expectations.check()
@@ -22,11 +22,13 @@ struct ExpectationScenarioTests {
     #expect(document["met"] as? Int == 2 && document["unchecked"] as? [Int] == [1, 3])
     // A plan of a backup gives the same result. The keybag shows that the backup has a password.
     try expectations.sandbox.backUp(to: "b.tar")
-    let ofBackup = try expectations.check("--password-file .bp", of: "b.tar")
-    #expect(ofBackup.status == 0 && ofBackup.output.contains("2 of 2 expectations met; 2 more are for"), "\(ofBackup)")
+    let backupCheck = try expectations.check("--password-file .bp", of: "b.tar")
+    #expect(
+      backupCheck.status == 0 && backupCheck.output.contains("2 of 2 expectations met; 2 more are for"),
+      "\(backupCheck)")
   }
 
-  @Test("A comparison checks each expectation in every restore that it is for")
+  @Test("A comparison checks each expectation in every restore to which the expectation applies")
   func compared() throws {
     let expectations = try ExpectationSandbox(ExpectationSandbox.fourScenarios)
     let met = try expectations.check("--compare")
@@ -66,7 +68,7 @@ struct ExpectationScenarioTests {
     #expect(try expectations.check("--compare").status == 0)
   }
 
-  @Test("An expectation about the same device is not checked if no key proves the device")
+  @Test("An expectation about the same device is not checked if no item shows whether the target is the source device")
   func unproven() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("device create plain-app -q")

@@ -64,7 +64,7 @@ struct ExpectationTestReportTests {
         "generic password \"chat.example · push token\": expected migrates, the plan says stays-behind (device-bound")
         == true)
     #expect(report.text.contains("the plan says stays-behind"))
-    // Equal results are equal bytes.
+    // The same check results in the same bytes.
     #expect(try expectations.check("--format junit").output == outcome.output)
   }
 
@@ -76,7 +76,7 @@ struct ExpectationTestReportTests {
     #expect(report.failures.isEmpty && report.skippedCount == 0)
   }
 
-  @Test("The XML goes into a file while lines are printed, and a folder is rejected")
+  @Test("With -o, the XML is saved and lines are printed, and the file is written only if both succeed")
   func file() throws {
     let expectations = try ExpectationSandbox(#"{"account": "push token", "expect": "migrates"}"#)
     let outcome = try expectations.check("--format junit -o results.xml")

@@ -3,18 +3,18 @@ import Testing
 
 @testable import keyhaul
 
-/// Compares the reports of every bundled phone with counts that were made by hand. Every item is in exactly one count of
-/// a report.
+/// Compares the reports on every bundled phone with counts that were made by hand. In each report, every item is counted
+/// exactly once.
 @Suite("Item counts in reports")
 struct ItemCountTests {
-  /// A bundled phone with the numbers of its items.
+  /// A bundled phone with counts of its items.
   struct Phone: Sendable, CustomStringConvertible {
     let name: String
     let itemCount: Int
     let neverInBackupCount: Int
     /// The number of this-device-only items in a backup.
     let deviceBoundCount: Int
-    /// The number of keys that an encrypted backup restores anywhere, but that only the Secure Enclave could use.
+    /// The number of Secure Enclave keys that an encrypted backup restores to any device, where they may be unusable.
     var enclaveKeyCount = 0
     var description: String { name }
 
@@ -31,15 +31,15 @@ struct ItemCountTests {
       arriving = phone.inBackupCount - staying
     }
 
-    /// The staying items in a sentence.
-    var stayBehind: String { staying == 1 ? "1 stays behind" : "\(staying) stay behind" }
+    /// A clause with the number of staying items.
+    var stayClause: String { staying == 1 ? "1 stays behind" : "\(staying) stay behind" }
   }
 
   /// The phones, counted as follows:
   ///
   /// - old-phone: Four items are never in a backup: `card 4` (akpu), `vault key` (access control), `peer key` (the
-  ///   system's group) and the key of the Secure Enclave. Four are this-device-only: `push token`, `device id`, and those
-  ///   of the tracker and the VPN.
+  ///   system's group) and the key of the Secure Enclave. Four are this-device-only: `push token`, `device id`, and the
+  ///   items of the tracker and the VPN.
   /// - every-rule: A 15th row is the tombstone of a deleted item. Six items are never in a backup: one each for akpu, a
   ///   token, an App Clip, a shared group, the system and an access control. `device-bound` is this-device-only.
   ///   `migrates-but-unusable` is a password that contains a key of the Secure Enclave.
@@ -53,7 +53,8 @@ struct ItemCountTests {
     Phone(name: "new-phone", itemCount: 2, neverInBackupCount: 0, deviceBoundCount: 0),
   ]
 
-  /// Returns a sandbox with the phone, a backup of it with a password, one without, and an empty phone `fresh`.
+  /// Returns a sandbox with the phone, its backups with a password (`b.tar`) and without a password (`plain.tar`), and an
+  /// empty phone `fresh`.
   private static func sandbox(_ phone: Phone) throws -> PhoneSandbox {
     try PhoneSandbox(named: "counts of \(phone)") { sandbox in
       if !["old-phone", "new-phone"].contains(phone.name) {
@@ -85,21 +86,24 @@ struct ItemCountTests {
       Source(name: phone.name, isEncrypted: false, flags: "--no-password"),
     ]
     for source in Self.backups + devices {
-      let new = RestoreCounts(phone, isEncrypted: source.isEncrypted, isSameDevice: false)
-      let same = RestoreCounts(phone, isEncrypted: source.isEncrypted, isSameDevice: true)
+      let newDeviceCounts = RestoreCounts(phone, isEncrypted: source.isEncrypted, isSameDevice: false)
+      let sameDeviceCounts = RestoreCounts(phone, isEncrypted: source.isEncrypted, isSameDevice: true)
       let line = "plan \(source.name) \(source.flags)"
       let document = try sandbox.object(sandbox.succeed("\(line) --json"))
       let outlooks = try #require(document["futures"] as? [[String: Any]])
-      // For a device, the outlooks of the other kind of backup follow.
+      // For a device, the outlooks for a backup with the other password setting follow.
       #expect(outlooks.count == (source.name == phone.name ? 4 : 2), "\(line)")
-      for (outlook, counts) in zip(outlooks, [new, same]) { check(outlook, against: counts, of: phone) }
-      try checkOutlookText(of: source, new: new, same: same, phone: phone, in: sandbox)
+      for (outlook, counts) in zip(outlooks, [newDeviceCounts, sameDeviceCounts]) {
+        check(outlook, against: counts, of: phone)
+      }
+      try checkOutlookText(of: source, new: newDeviceCounts, same: sameDeviceCounts, phone: phone, in: sandbox)
       let page = try sandbox.succeed("\(line) --format html -o -")
       let unusableCount = source.isEncrypted ? phone.enclaveKeyCount : 0
-      let unusable = unusableCount == 0 ? "" : "\(unusableCount) unusable there · "
-      let unknown = phone.enclaveKeyCount == 0 ? "" : "\(phone.enclaveKeyCount) whose keys may not work there · "
-      for (counts, warning) in [(new, unusable), (same, unknown)] {
-        let staying = counts.staying == 0 ? "" : "\(counts.stayBehind) · "
+      let newDeviceWarning = unusableCount == 0 ? "" : "\(unusableCount) unusable there · "
+      let sameDeviceWarning =
+        phone.enclaveKeyCount == 0 ? "" : "\(phone.enclaveKeyCount) whose keys may not work there · "
+      for (counts, warning) in [(newDeviceCounts, newDeviceWarning), (sameDeviceCounts, sameDeviceWarning)] {
+        let staying = counts.staying == 0 ? "" : "\(counts.stayClause) · "
         #expect(
           page.contains(
             "<b>\(counts.arriving)</b> of \(phone.itemCount) items<small>\(warning)\(staying)"
@@ -162,7 +166,7 @@ struct ItemCountTests {
         #expect(text.contains(noteOnBlindSpots), "\(line): \(text.suffix(200))")
         let summaries = ["move", "be restored"].map { "\(counts.arriving) will \($0)" }
         #expect(summaries.contains(where: text.contains), "\(line)")
-        if counts.staying > 0 { #expect(text.contains(", \(counts.stayBehind)")) }
+        if counts.staying > 0 { #expect(text.contains(", \(counts.stayClause)")) }
         let page = unwrapped(try sandbox.succeed("\(line) --format html -o -"))
         #expect(page.contains("not in the backup: \(phone.neverInBackupCount) item"), "\(line)")
         #expect(
@@ -187,10 +191,10 @@ struct ItemCountTests {
           isSameDevice: restore["same_device"] as? Bool == true)
         #expect(restore["arrives"] as? Int == counts.arriving && restore["stays_behind"] as? Int == counts.staying)
       }
-      let ofSameDevice = unwrapped(
+      let sameDeviceText = unwrapped(
         try sandbox.succeed("plan \(backup.name) --to \(phone) \(backup.flags) --compare"))
-      #expect(ofSameDevice.contains("* \(phone.inBackupCount) restored"))
-      #expect(ofSameDevice.contains(neverSection) == hasNeverSection, "\(ofSameDevice)")
+      #expect(sameDeviceText.contains("* \(phone.inBackupCount) restored"))
+      #expect(sameDeviceText.contains(neverSection) == hasNeverSection, "\(sameDeviceText)")
       for line in ["\(plan) --compare", "\(plan) --by-app", "\(plan) --audit", inspect, "\(inspect) --list"] {
         let notInBackup = try #require(
           try sandbox.object(sandbox.succeed("\(line) --json"))["not_in_backup"] as? [String: Any], "\(line)")

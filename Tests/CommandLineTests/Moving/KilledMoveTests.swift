@@ -27,7 +27,7 @@ struct KilledMoveTests {
       let items = try sandbox.succeed(find)
       #expect(items == oldItems || items == newItems, "round \(round), after \(delay) s")
       guard round % 10 == 9, items == oldItems else { continue }
-      // The next command works, and deletes the leftovers of the killed one.
+      // The next restore works, and deletes the leftovers of the killed restore.
       try sandbox.succeed(line)
       #expect(try sandbox.succeed(find) == newItems)
       #expect(try sandbox.names(in: "devices/new-phone") == files, "round \(round)")
@@ -35,7 +35,7 @@ struct KilledMoveTests {
   }
 
   @Test(
-    "A killed backup that replaces another one leaves the old or the new backup (30 times, 9 in a quick run)",
+    "A killed command that replaces a backup leaves the old or the new backup (30 times, 9 in a quick run)",
     arguments: ["b.zip", "b/", "b.tar"])
   func backup(name: String) throws {
     let sandbox = try PhoneSandbox()
@@ -62,7 +62,7 @@ struct KilledMoveTests {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
     try sandbox.setIterations(10_000_000, in: "DPIC", of: "b")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     // With exec, the program is not a background job, which would ignore Ctrl-C.
     let outcome = try sandbox.devices.run(
       """
@@ -71,6 +71,6 @@ struct KilledMoveTests {
       """)
     #expect(outcome.status == 130)
     #expect(outcome.errors == "error: stopped by Ctrl-C\n  why: nothing was changed\n")
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 }

@@ -53,10 +53,11 @@ struct MaliciousBackupTests {
     try expectRefusal(of: "evil.zip", in: sandbox)
   }
 
-  /// The contents of new-phone in a new sandbox.
+  /// The contents of new-phone, as a new sandbox has them.
   private static let originalContents = Result { try PhoneSandbox().contents(of: "new-phone") }
 
-  /// Checks that commands refuse a backup, and that they change neither a device nor the file that it may overwrite.
+  /// Checks that commands refuse a backup, and that they change neither a device nor the file that the backup could
+  /// overwrite.
   private func expectRefusal(of name: String, in sandbox: PhoneSandbox) throws {
     let victim = sandbox.home.appending(path: "victim")
     try FileManager.default.createDirectory(at: victim, withIntermediateDirectories: true)
@@ -80,10 +81,10 @@ struct MaliciousBackupTests {
     for file in try sandbox.files(in: "b") { crafted.add(name: "X/\(file)", try sandbox.read("b/\(file)")) }
     try sandbox.write(crafted.tar, to: "b.tar")
     try sandbox.write(crafted.zip, to: "b.zip")
-    let intact = PlannedItems(try sandbox.plan("b/"))
-    #expect(intact.migrating.count == 14)
-    #expect(PlannedItems(try sandbox.plan("b.tar")) == intact)
-    #expect(PlannedItems(try sandbox.plan("b.zip")) == intact)
+    let folderItems = PlannedItems(try sandbox.plan("b/"))
+    #expect(folderItems.migrating.count == 14)
+    #expect(PlannedItems(try sandbox.plan("b.tar")) == folderItems)
+    #expect(PlannedItems(try sandbox.plan("b.zip")) == folderItems)
   }
 
   @Test("A folder with a link, pipe or folder in place of a file is rejected without waiting")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Damaged backups")
 struct MoveDamageTests {
-  /// The exit codes for a wrong password, which damage may look like, for damage and for a refusal.
+  /// The exit codes for a wrong password, for damage and for a refusal. Damage to the keybag looks like a wrong password.
   static let refusals: Set<Int32> = [12, 13, 14]
 
   @Test(
@@ -15,9 +15,9 @@ struct MoveDamageTests {
   func cutTar(part: Int) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "complete.tar")
     let complete = try sandbox.read("complete.tar")
-    // Only padding follows, without which the tar is still complete.
+    // After this byte, there is only padding. Without the padding, the tar is still complete.
     let lastByte = try #require(complete.lastIndex { $0 != 0 })
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     var random = SeededRandom(seed: UInt64(part) + 1)
     for _ in 0..<Cases.count(30, quick: 5) {
       let count = Int.random(in: 0..<lastByte, using: &random)
@@ -26,14 +26,14 @@ struct MoveDamageTests {
       #expect(Self.refusals.contains(outcome.status), "\(count) of \(complete.count) bytes: \(outcome)")
       #expect(outcome.errors.hasPrefix("error: ") && outcome.output.isEmpty)
     }
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 
   @Test("A folder with a truncated file is rejected, and the device stays unchanged (20 positions, 6 in a quick run)")
   func cutDirectory() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.removeSeal("b")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     var random = SeededRandom(seed: 7)
     let files = try sandbox.files(in: "b")
     #expect(files.count == 5)
@@ -49,14 +49,14 @@ struct MoveDamageTests {
       }
       try sandbox.write(complete, to: "b/\(file)")
     }
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
     // A plan does not depend on Info.plist, which the computer writes.
     let intact = PlannedItems(try sandbox.plan("b/"))
     try sandbox.write(Array(try sandbox.read("b/Info.plist").prefix(100)), to: "b/Info.plist")
     #expect(PlannedItems(try sandbox.plan("b/")) == intact)
   }
 
-  @Test("An unfinished backup is rejected with one message, and can be read with a warning")
+  @Test("Plan and restore reject an unfinished backup with one message, and inspect reads it with a warning")
   func unfinished() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var status = try sandbox.read("b/Status.plist")
@@ -71,11 +71,11 @@ struct MoveDamageTests {
     #expect(try sandbox.keyhaul("inspect b/").errors.hasPrefix("warning: b/ was never finished\n"))
   }
 
-  @Test("The error for a truncated keybag states its end")
+  @Test("The error for a truncated keybag states at which byte the keybag ends")
   func cutKeybag() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var manifest = try sandbox.read("b/Manifest.plist")
-    // The last byte before the value belongs to the length, which is now one byte more than the keybag has.
+    // The last byte before the value belongs to its length. The length is now one byte more than the keybag has.
     let lastField = try #require(KeybagFields.all(in: manifest).last)
     manifest[lastField.range.lowerBound - 1] += 1
     try sandbox.write(manifest, to: "b/Manifest.plist")
@@ -86,7 +86,7 @@ struct MoveDamageTests {
     #expect(plan.status == 13 && plan.errors.contains("the keybag: it ends at byte 1,"))
   }
 
-  @Test("A keychain that names its keybag in another case is rejected, and verify reports it")
+  @Test("A keychain that names its keybag in capital letters is rejected, and verify reports this")
   func otherCase() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
@@ -146,7 +146,7 @@ struct MoveDamageTests {
     // Each class also has a UUID, which has no effect.
     case "UUID": return index < 10 ? [3] : [0]
     case "WPKY":
-      // The keys of class 6 and later are for items, the others for files, and the key of class 3 also for the manifest.
+      // Classes 6 to 11 are for items, and the other classes for files. Class 3 is also for the manifest.
       let keyClass = 11 - (index - 10) / 5
       return keyClass == 3 ? [13] : keyClass >= 6 ? [3] : [0]
     case "CLAS", "WRAP", "KTYP": return [0, 3, 12, 13, 14]
@@ -170,7 +170,7 @@ struct MoveDamageTests {
 
           """)
     }
-    // Inspect shows the count, for which no key has to be derived.
+    // Inspect shows the iteration count, because it derives no key for this.
     #expect(try sandbox.keyhaul("inspect b/ --keybag").output.contains("4,294,967,295 + 10,000 iterations, about "))
   }
 

@@ -16,7 +16,8 @@ struct MoveLayoutTests {
     "restore b.tar --to new-phone --password-file .bp -n -v",
   ]
 
-  /// Returns a sandbox with the device `phone`, and its backups with a password (`b.tar`) and without one (`p.tar`).
+  /// Returns a sandbox with the device `phone`, and its backups with a password (`b.tar`) and without a password
+  /// (`p.tar`).
   private func sandbox(fixture: String) throws -> PhoneSandbox {
     try PhoneSandbox(named: "layout \(fixture)") { sandbox in
       try sandbox.succeed("device create phone --from \(fixture) -q")
@@ -64,7 +65,7 @@ struct MoveLayoutTests {
     #expect(try PlanSchema.problems(in: sandbox.succeed("plan b.tar --to new-phone --password-file .bp --json")) == [])
   }
 
-  @Test("The output is ASCII without UTF-8, and has color only if wanted and without NO_COLOR")
+  @Test("In the C locale the output is ASCII, and color appears only on request or on a terminal without NO_COLOR")
   func environment() throws {
     let sandbox = try sandbox(fixture: "old-phone")
     for command in Self.commands {
@@ -84,7 +85,7 @@ struct MoveLayoutTests {
     #expect(!onDumbTerminal.terminal.contains("\u{1B}[3"))
   }
 
-  @Test("The note about unknown names of encrypted items appears once, only if there are any")
+  @Test("The note about the names of encrypted items appears once if there are such items, and otherwise not at all")
   func encryptedNames() throws {
     let sandbox = try sandbox(fixture: "old-phone")
     let note = "An encrypted item's name is encrypted too; its number is its position in the backup."
@@ -99,7 +100,7 @@ struct MoveLayoutTests {
 }
 
 extension PhoneSandbox {
-  /// Runs the program with all of its streams on a terminal.
+  /// Runs the program with its output on a terminal.
   func runOnTerminal(_ arguments: [String], environment: [String: String]) throws -> BuiltProgram.Outcome {
     try devices.program.run(
       command: BuiltProgram.directory.appending(path: "keyhaul").path, arguments, environment: environment, typed: [],

@@ -10,7 +10,7 @@ struct MovePasswordTests {
   func sources() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let plan = "keyhaul plan b.tar --to new-phone --json"
-    let expected = PlannedItems(try sandbox.plan("b.tar"))
+    let expectedItems = PlannedItems(try sandbox.plan("b.tar"))
     for line in [
       "\(plan) --password-file .bp", "\(plan) --password-fd 7 7< .bp", "\(plan) --password-file - < .bp",
       "\(plan) --password-fd 0 < .bp", "\(plan) --password-command 'cat .bp'",
@@ -20,11 +20,11 @@ struct MovePasswordTests {
     ] {
       let outcome = try sandbox.devices.run(line)
       #expect(outcome.status == 0, "\(line): \(outcome.errors)")
-      #expect(try PlannedItems(sandbox.object(outcome.output)) == expected)
+      #expect(try PlannedItems(sandbox.object(outcome.output)) == expectedItems)
     }
   }
 
-  @Test("Only one source is allowed, and the password must be right")
+  @Test("Only one password source is allowed, and the password must be right")
   func refusals() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let plan = "keyhaul plan b.tar --to new-phone"

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Questions of the move commands")
 struct MovePromptTests {
-  @Test("Backup asks for a new password twice, and rejects two different ones")
+  @Test("Backup asks for a new password twice, and rejects two different passwords")
   func newPassword() throws {
     let sandbox = try PhoneSandbox()
     let different = try sandbox.keyhaul("backup old-phone -o b.tar --rounds 1", typed: ["one", "two"])
@@ -20,7 +20,7 @@ struct MovePromptTests {
     #expect(try sandbox.keyhaul("plan b.tar --to new-phone --no-input", typed: []).status == 12)
   }
 
-  /// The text on the terminal after a wrong password.
+  /// Returns the text on the terminal for one wrong password: the prompt and the message.
   private static func wrongAttempt(for backup: String) -> String {
     "Password of \(backup): \nThat password is wrong; try again.\n"
   }
@@ -55,12 +55,12 @@ struct MovePromptTests {
     try sandbox.backUp(to: "b/")
     let outcome = try sandbox.keyhaul(line, typed: ["hunter2", PhoneSandbox.password])
     let needsPassword = line != "inspect b"
-    let expected = needsPassword ? Self.wrongAttempt(for: "b") + "Password of b: \n" : ""
-    #expect(outcome.status == 0 && outcome.terminal == expected, "\(outcome)")
+    let expectedTerminal = needsPassword ? Self.wrongAttempt(for: "b") + "Password of b: \n" : ""
+    #expect(outcome.status == 0 && outcome.terminal == expectedTerminal, "\(outcome)")
     if line.hasPrefix("diff") { #expect(outcome.terminal.ranges(of: "Password of b: ").count == 2) }
   }
 
-  @Test("Each of two backups has its own three attempts")
+  @Test("For each of two backups, the user has three attempts to type the password")
   func wrongPasswordOfTwo() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
@@ -69,13 +69,13 @@ struct MovePromptTests {
     let outcome = try sandbox.keyhaul(
       "diff b.tar c.tar", typed: ["hunter2", "hunter3", PhoneSandbox.password, "hunter4", "hunter5", "battery staple"])
     #expect(outcome.status == 0, "\(outcome)")
-    let expected = ["b.tar", "c.tar"].map { backup in
+    let expectedPrompts = ["b.tar", "c.tar"].map { backup in
       Self.wrongAttempt(for: backup) + Self.wrongAttempt(for: backup) + "Password of \(backup): \n"
     }
-    #expect(outcome.terminal == expected.joined())
+    #expect(outcome.terminal == expectedPrompts.joined())
   }
 
-  @Test("A wrong password that was not typed is not asked for again")
+  @Test("If a wrong password was not typed, Keyhaul does not ask for the password")
   func wrongPasswordElsewhere() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array("hunter2\n".utf8), to: ".wrong")
@@ -93,7 +93,7 @@ struct MovePromptTests {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
     try sandbox.backUp(to: "b.tar")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let question = """
       Plan: b.tar → new-phone (another device)
         made [..] by old-phone · encrypted · 18 items
@@ -124,7 +124,7 @@ struct MovePromptTests {
     }
     let withoutInput = try sandbox.keyhaul("\(restore) --no-input", typed: [])
     #expect(withoutInput.status == 64 && withoutInput.errors.contains("--no-input prevents Keyhaul from asking"))
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
     let dryMerge = try sandbox.keyhaul("\(restore) --existing merge -n", typed: [])
     #expect(dryMerge.status == 0 && dryMerge.terminal == "")
     let restored = try sandbox.keyhaul(restore, typed: ["y"])
@@ -137,21 +137,21 @@ struct MovePromptTests {
   @Test("Keyhaul asks before replacing a backup, before it asks for the password", arguments: ["b.tar", "b/", "all/"])
   func replacement(name: String) throws {
     let sandbox = try PhoneSandbox()
-    // A backup in a folder with other files gets a folder of its own in it.
+    // In a folder with unrelated files, the backup is written into a subfolder.
     try sandbox.devices.run("mkdir all && echo mine > all/note")
     try sandbox.backUp(to: name)
     let path = name == "all/" ? "all/" + (try sandbox.names(in: "all").first { $0 != "note" } ?? "") : name
-    let before = try sandbox.plan(path)["source"] as? NSDictionary
+    let sourceBefore = try sandbox.plan(path)["source"] as? NSDictionary
     let stopped = try sandbox.keyhaul("backup new-phone -o \(path) --rounds 1", typed: ["n"])
     #expect(stopped.status == 1 && stopped.terminal == "Replace \(path) (a backup of old-phone)? [y/N] n\n")
-    #expect(try sandbox.plan(path)["source"] as? NSDictionary == before)
+    #expect(try sandbox.plan(path)["source"] as? NSDictionary == sourceBefore)
     let replaced = try sandbox.keyhaul("backup new-phone -o \(path) --rounds 1 --password-file .bp -q", typed: ["yes"])
     #expect(replaced.status == 0 && replaced.terminal == "Replace \(path) (a backup of old-phone)? [y/N] yes\n")
     #expect((try sandbox.plan(path)["source"] as? [String: Any])?["device_name"] as? String == "new-phone")
     #expect(try sandbox.names().filter { $0.hasSuffix(".tmp") || $0.hasSuffix(".old") } == [])
   }
 
-  @Test("A tar is not shown on a terminal, but can be piped")
+  @Test("A backup is not written to a terminal as a tar")
   func tarOnTerminal() throws {
     let sandbox = try PhoneSandbox()
     let outcome = try sandbox.devices.runOnTerminal(["backup", "old-phone", "-o", "-", "--no-password"])

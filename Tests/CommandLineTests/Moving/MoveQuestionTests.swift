@@ -42,7 +42,7 @@ struct MoveQuestionTests {
       explanation.contains(
         "Before you erase the source device, transfer them in the app that made them. For one-time passwords, use the "
           + "app's own export."))
-    // Not even the same phone gets it back.
+    // Not even a restore to the same phone brings the item back.
     let document = try sandbox.object(sandbox.succeed("why old-phone --service codes.example --json"))
     let itemExplanation = try #require((document["stories"] as? [[String: Any]])?.first)
     let restores = try #require(itemExplanation["restores"] as? [[String: Any]])
@@ -98,12 +98,12 @@ struct MoveQuestionTests {
   @Test("A new password changes what decrypts the backup, but not which items it restores")
   func sameItems() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let before = try PlannedItems(sandbox.plan("b.tar"))
+    let itemsBefore = try PlannedItems(sandbox.plan("b.tar"))
     try sandbox.write(Array("another\n".utf8), to: ".new")
     try sandbox.succeed("rekey b.tar --password-file .bp --new-password-file .new --rounds 1 -q")
     #expect(try sandbox.keyhaul("plan b.tar --to new-phone --password-file .bp").status == 12)
-    let after = try sandbox.object(sandbox.succeed("plan b.tar --to new-phone --password-file .new --json"))
-    #expect(PlannedItems(after) == before)
+    let planAfter = try sandbox.object(sandbox.succeed("plan b.tar --to new-phone --password-file .new --json"))
+    #expect(PlannedItems(planAfter) == itemsBefore)
     // A restore to the source device does not need the old password either.
     let restored = try sandbox.succeed("restore b.tar --to old-phone --password-file .new --yes")
     #expect(restored.hasPrefix("Restored 1 item to old-phone in one step; 17 were already there"), "\(restored)")

@@ -32,7 +32,7 @@ struct MoveReportTests {
     }
   }
 
-  /// Checks that a plan without a target counts the damaged item as unreadable, for a new phone and for the same one.
+  /// Checks that a plan without a target counts the damaged item as unreadable, for a new phone and for the source phone.
   private static func checkOutlooks(in sandbox: PhoneSandbox) throws {
     let line = "plan b/ --password-file .bp"
     let outcome = try sandbox.keyhaul("\(line) --json")
@@ -52,7 +52,7 @@ struct MoveReportTests {
     #expect(page.status == 3 && page.output.components(separatedBy: "1 cannot be read · 4 never").count == 3)
   }
 
-  @Test("A damaged item is in the plan with its reason, and the others are restored")
+  @Test("A damaged item is in the plan with its reason, and all other items can be restored")
   func damagedItem() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     let path = "b/\(PhoneSandbox.keychainPath)"
@@ -105,7 +105,7 @@ struct MoveReportTests {
   /// A command line with its exit code and the format of its document, if it prints one.
   private typealias JSONCase = (line: String, status: Int32, format: String?)
 
-  @Test("Standard output is one document with any exit code, and the last line of standard error states the reason")
+  @Test("Standard output is one document or empty, and the last line of standard error states why a command failed")
   func streams() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     let intactBackup: [JSONCase] = [
@@ -145,7 +145,7 @@ struct MoveReportTests {
     } else {
       #expect(outcome.output == "", "\(line)")
     }
-    // The codes up to 4 are results, not errors.
+    // The exit codes up to 4 are results, not errors.
     guard status > 4 else { return }
     let last = try #require(messages.last, "\(line)")
     #expect(last["message_type"] as? String == "exit_error", "\(line)")
@@ -188,7 +188,7 @@ struct MoveReportTests {
     }
   }
 
-  @Test("A restore document has the plan's results and the new revision, and a backup document the omitted items")
+  @Test("A restore document has the plan's results and the new revision. A backup document lists the omitted items")
   func results() throws {
     let sandbox = try PhoneSandbox()
     let backup = try sandbox.object(
@@ -208,7 +208,7 @@ struct MoveReportTests {
       Set(result.keys) == [
         "format", "summary", "restored", "overwritten", "overwritten_newer", "items", "removed", "revision",
       ])
-    // One of the 14 items is already there, and another replaces an older one.
+    // One of the 14 items is already on new-phone, and another of them replaces an older item.
     #expect(result["restored"] as? Int == 13 && result["overwritten"] as? Int == 1)
     #expect(result["overwritten_newer"] as? Int == 0)
     #expect(PlannedItems(result) == PlannedItems(plan))

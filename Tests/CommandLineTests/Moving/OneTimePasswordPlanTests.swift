@@ -35,11 +35,11 @@ struct OneTimePasswordPlanTests {
     #expect(page.contains("<p>\(Self.step)</p>") && page.contains("codes.qr.html"))
     let redacted = try sandbox.succeed("\(line) --redact")
     #expect(redacted.contains("\nSave 1 one-time password; it also moves.\n  keyhaul export ARCHIVE "), "\(redacted)")
-    // The document of a plan for a device does not count them.
+    // The document of a plan for a device does not count one-time passwords.
     #expect(try sandbox.object(sandbox.succeed("\(line) --json"))["one_time_passwords"] == nil)
   }
 
-  @Test("A plan counts the one-time passwords of a backup from a stream, but offers no command for them")
+  @Test("A plan counts the one-time passwords of a backup from a stream, but offers no command to save them")
   func stream() throws {
     let sandbox = try IPhoneBackups.sandbox()
     try sandbox.devices.run("tar -cf b.tar encrypted")
@@ -83,7 +83,7 @@ struct OneTimePasswordPlanTests {
     }
   }
 
-  @Test("The document of a plan counts the one-time passwords, and names their apps unless names are left out")
+  @Test("The document of a plan counts the one-time passwords, and names their apps unless the plan is redacted")
   func document() throws {
     let sandbox = try IPhoneBackups.sandbox()
     func oneTimePasswords(_ flags: String) throws -> JSONValue {

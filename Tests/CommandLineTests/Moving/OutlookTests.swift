@@ -3,9 +3,11 @@ import Testing
 
 @testable import keyhaul
 
+/// Without a target, a plan contains an outlook for each possible restore: to a new device, and to the erased source
+/// device. In JSON, the outlooks are in `futures`.
 @Suite("Plans without a target device")
 struct OutlookTests {
-  private static let password = "--password-file .bp"
+  private static let passwordFlag = "--password-file .bp"
 
   /// Returns the outlook for one restore, in the document of a plan without a target.
   private func outlook(in document: [String: Any], isSameDevice: Bool, hasPassword: Bool = true) -> [String: Any] {
@@ -20,11 +22,11 @@ struct OutlookTests {
     outlook(in: document, isSameDevice: isSameDevice, hasPassword: hasPassword)["arrives"] as? Int
   }
 
-  @Test("The plan lists what two phones get, and four items that never entered the backup")
+  @Test("The plan says what moves to a new iPhone, what is restored to old-phone, and which items are in no backup")
   func backup() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let before = try sandbox.names(in: "devices")
-    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
+    let devicesBefore = try sandbox.names(in: "devices")
+    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.passwordFlag) -v"))
     #expect(
       text.contains(
         "Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not. After an erase, 18 of them are restored to "
@@ -35,22 +37,22 @@ struct OutlookTests {
     }
     #expect(text.contains("Lost on a new iPhone; kept if restored to old-phone (4) device-bound"))
     #expect(text.contains("Before you erase old-phone") && text.contains("[ ] Check that the backup is intact."))
-    #expect(try sandbox.names(in: "devices") == before)
+    #expect(try sandbox.names(in: "devices") == devicesBefore)
   }
 
-  @Test("The plan equals later restores to a new phone and to the erased phone")
+  @Test("The counts in the plan match the results of real restores, to a new phone and to the erased source phone")
   func matchesRestores() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
     try sandbox.devices.run("printf 2468 > .pin; chmod 600 .pin")
     let planOfDevice = try sandbox.object(sandbox.succeed("plan old-phone --json"))
-    let planOfEncrypted = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
+    let planOfEncrypted = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.passwordFlag)"))
     let planOfPlain = try sandbox.object(sandbox.succeed("plan plain.tar --json"))
     let backups: [(backup: String, plan: [String: Any], hasPassword: Bool, newPhone: String)] = [
       ("b.tar", planOfEncrypted, true, "one"), ("plain.tar", planOfPlain, false, "two"),
     ]
     for (backup, planOfBackup, hasPassword, newPhone) in backups {
-      let flags = hasPassword ? Self.password : ""
+      let flags = hasPassword ? Self.passwordFlag : ""
       func itemCount(afterRestoreTo phone: String) throws -> Int {
         try sandbox.succeed("restore \(backup) --to \(phone) -q --yes \(flags)")
         let shown = try sandbox.object(sandbox.succeed("device show \(phone) --json"))
@@ -71,12 +73,12 @@ struct OutlookTests {
   }
 
   @Test(
-    "Without the source device, the plan says that it predicts its items by class")
+    "Without the source device, the plan says that it judged items by their class")
   func byClass() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
-    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
+    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.passwordFlag) -v"))
     #expect(
       text.contains(
         "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not. After an erase, 14 of them are restored "
@@ -87,7 +89,7 @@ struct OutlookTests {
       text.contains(
         "it judged 4 items by class, because the hardware key that decrypts them is not available"))
     #expect(!text.contains("it used the hardware key"))
-    let document = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
+    let document = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.passwordFlag)"))
     let sameDevice = outlook(in: document, isSameDevice: true)
     #expect(sameDevice["arrives"] as? Int == 14 && sameDevice["expected"] as? Int == 4)
     #expect(sameDevice["never_in_backup"] is NSNull)
@@ -108,17 +110,17 @@ struct OutlookTests {
     }
   }
 
-  @Test("With the source device's key, the prediction by class is checked")
+  @Test("A device key that is not the source device's causes a warning and does not change the plan")
   func deviceKey() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    // The key of another device decrypts nothing, causes a warning, and does not change the plan.
     try sandbox.devices.run("head -c 16 /dev/zero > other.key; chmod 600 other.key")
-    let withDevice = try sandbox.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
-    #expect(withDevice.errors.contains("the given device key does not belong to the source device of b.tar"))
-    #expect(arrivingCount(in: try sandbox.object(withDevice.output), isSameDevice: true) == 18)
+    let line = "plan b.tar --device-key-file other.key --json \(Self.passwordFlag)"
+    let outcomeBeforeDeletion = try sandbox.keyhaul(line)
+    #expect(outcomeBeforeDeletion.errors.contains("the given device key does not belong to the source device of b.tar"))
+    #expect(arrivingCount(in: try sandbox.object(outcomeBeforeDeletion.output), isSameDevice: true) == 18)
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
-    let withoutDevice = try sandbox.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
-    let document = try sandbox.object(withoutDevice.output)
+    let outcomeAfterDeletion = try sandbox.keyhaul(line)
+    let document = try sandbox.object(outcomeAfterDeletion.output)
     #expect(arrivingCount(in: document, isSameDevice: true) == 14 && document["tried_hardware"] as? Bool == false)
   }
 
@@ -144,21 +146,21 @@ struct OutlookTests {
   @Test("The plan is available as a page, a document and a redacted report")
   func formats() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let written = try sandbox.keyhaul("plan b.tar \(Self.password) --format html -o lost.html")
+    let written = try sandbox.keyhaul("plan b.tar \(Self.passwordFlag) --format html -o lost.html")
     #expect(written.status == 0 && written.errors.contains("Wrote lost.html"), "\(written)")
     let page = String(decoding: try sandbox.read("lost.html"), as: UTF8.self)
     #expect(page.contains("Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not."))
     #expect(page.contains("type=\"checkbox\"") && page.contains("Before you erase <bdi>old-phone</bdi>"))
     #expect(!page.contains("plum-orchard-42"))
-    try sandbox.succeed("plan b.tar \(Self.password) -o lost.txt -q")
+    try sandbox.succeed("plan b.tar \(Self.passwordFlag) -o lost.txt -q")
     #expect(
       String(decoding: try sandbox.read("lost.txt"), as: UTF8.self).hasPrefix(
         "14 of 22 keychain items reach a new iPhone; 8 stay with old-phone.\n"))
-    try sandbox.succeed("plan b.tar \(Self.password) --json -o lost.json -q")
-    let refused = try sandbox.keyhaul("restore b.tar --to new-phone --plan lost.json \(Self.password) --yes")
+    try sandbox.succeed("plan b.tar \(Self.passwordFlag) --json -o lost.json -q")
+    let refused = try sandbox.keyhaul("restore b.tar --to new-phone --plan lost.json \(Self.passwordFlag) --yes")
     #expect(refused.status == 14 && refused.errors.contains("migration-futures/1"), "\(refused)")
     for flags in ["-v", "--json", "--format html"] {
-      let text = try sandbox.succeed("plan b.tar \(Self.password) --redact \(flags)")
+      let text = try sandbox.succeed("plan b.tar \(Self.passwordFlag) --redact \(flags)")
       for name in ["anna", "chat.example", "push token", "old-phone", "b.tar", "card 4"] {
         #expect(!text.contains(name), "\(flags) \(name)")
       }
@@ -166,10 +168,10 @@ struct OutlookTests {
     }
   }
 
-  @Test("The plan ends with 2 for a loss with --exit-code, and with 3 for damage")
+  @Test("`plan --exit-code` exits with 2 if items are lost, and `plan` exits with 3 if the backup is damaged")
   func exitCodes() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    #expect(try sandbox.keyhaul("plan b.tar \(Self.password) --exit-code").status == 2)
+    #expect(try sandbox.keyhaul("plan b.tar \(Self.passwordFlag) --exit-code").status == 2)
     try sandbox.succeed("device create names --from hostile-names -q")
     #expect(try sandbox.keyhaul("plan names --exit-code").status == 0)
     #expect(try sandbox.keyhaul("plan names --no-password --exit-code").status == 2)
@@ -187,11 +189,11 @@ struct OutlookTests {
     try sandbox.succeed("device create bare -q")
     try sandbox.backUp("bare", to: "bare.tar")
     try sandbox.succeed("device delete bare --confirm bare -q")
-    let text = unwrapped(try sandbox.succeed("plan bare.tar \(Self.password) -v"))
+    let text = unwrapped(try sandbox.succeed("plan bare.tar \(Self.passwordFlag) -v"))
     #expect(
       text.contains("The backup contains no items. Nothing moves to a new iPhone, and nothing is restored to bare."))
     #expect(text.contains("Items that never enter a backup are lost in both cases and are not counted."))
-    let document = try sandbox.object(sandbox.succeed("plan bare.tar --json \(Self.password)"))
+    let document = try sandbox.object(sandbox.succeed("plan bare.tar --json \(Self.passwordFlag)"))
     #expect((document["futures"] as? [[String: Any]])?.map { $0["total"] as? Int } == [0, 0])
   }
 
@@ -199,41 +201,41 @@ struct OutlookTests {
   func views() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     for view in ["--compare", "--by-app"] {
-      let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) \(view)"))
+      let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.passwordFlag) \(view)"))
       #expect(text.contains("b.tar → a new iPhone"), "\(text)")
-      let target = try #require(
-        try sandbox.object(sandbox.succeed("plan b.tar \(Self.password) \(view) --json"))["target"] as? [String: Any])
+      let document = try sandbox.object(sandbox.succeed("plan b.tar \(Self.passwordFlag) \(view) --json"))
+      let target = try #require(document["target"] as? [String: Any])
       #expect(target["imagined"] as? Bool == true && target["items"] as? Int == 0)
     }
-    #expect(try sandbox.succeed("plan b.tar \(Self.password) --compare").contains("* 14 restored, 4 stay behind"))
-    #expect(try sandbox.succeed("plan b.tar \(Self.password) --audit").contains("14 leave the device"))
+    #expect(try sandbox.succeed("plan b.tar \(Self.passwordFlag) --compare").contains("* 14 restored, 4 stay behind"))
+    #expect(try sandbox.succeed("plan b.tar \(Self.passwordFlag) --audit").contains("14 leave the device"))
     let list = #"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"stays-behind"}]}"#
     try sandbox.write(Array(list.utf8), to: "e.json")
-    #expect(try sandbox.succeed("plan b.tar \(Self.password) --expect e.json").contains("1 of 1 expectation met."))
-    let page = try sandbox.succeed("plan b.tar \(Self.password) --compare --format html -o -")
+    #expect(try sandbox.succeed("plan b.tar \(Self.passwordFlag) --expect e.json").contains("1 of 1 expectation met."))
+    let page = try sandbox.succeed("plan b.tar \(Self.passwordFlag) --compare --format html -o -")
     #expect(page.contains("Four ways to restore"))
   }
 
   @Test("Flags that need a target are rejected, with advice")
   func usage() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let existing = try sandbox.keyhaul("plan b.tar --existing merge \(Self.password)")
+    let existing = try sandbox.keyhaul("plan b.tar --existing merge \(Self.passwordFlag)")
     #expect(existing.status == 64 && existing.errors.hasPrefix("error: --existing needs --to\n"), "\(existing)")
-    let restore = try sandbox.keyhaul("restore b.tar \(Self.password)")
+    let restore = try sandbox.keyhaul("restore b.tar \(Self.passwordFlag)")
     #expect(
       restore.status == 64
         && unwrapped(restore.errors).contains(
           "To see what you would lose before you choose a device: keyhaul plan b.tar"),
       "\(restore)")
-    let unknown = unwrapped(try sandbox.keyhaul("plan b.tar --to nobody \(Self.password)").errors)
+    let unknown = unwrapped(try sandbox.keyhaul("plan b.tar --to nobody \(Self.passwordFlag)").errors)
     #expect(unknown.contains("there is no device named nobody") && unknown.contains("keyhaul device create nobody"))
     #expect(unknown.contains(", or leave --to out to plan for a new device"))
-    #expect(try sandbox.keyhaul("plan b.tar --to nobody \(Self.password)").status == 10)
-    #expect(try sandbox.keyhaul("plan old-phone \(Self.password)").status == 64)
+    #expect(try sandbox.keyhaul("plan b.tar --to nobody \(Self.passwordFlag)").status == 10)
+    #expect(try sandbox.keyhaul("plan old-phone \(Self.passwordFlag)").status == 64)
     try sandbox.succeed("device lock old-phone -q")
     #expect(try sandbox.keyhaul("plan old-phone").status == 15)
-    // A backup of a locked phone can be planned, but the items that it omits cannot be listed.
-    let locked = try sandbox.keyhaul("plan b.tar \(Self.password) -v")
+    // A plan for the backup of a locked phone works, but cannot list the items that the backup omits.
+    let locked = try sandbox.keyhaul("plan b.tar \(Self.passwordFlag) -v")
     #expect(locked.status == 0 && unwrapped(locked.errors).contains("cannot be listed"), "\(locked)")
     #expect(unwrapped(locked.output).contains("x never in a backup not known not known"))
     #expect(

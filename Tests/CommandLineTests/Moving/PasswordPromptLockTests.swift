@@ -7,7 +7,7 @@ import Testing
 @Suite("Waiting for a password")
 struct PasswordPromptLockTests {
   @Test(
-    "Devices are not locked while Keyhaul waits for a password",
+    "Other processes can change the devices while Keyhaul waits for a password",
     arguments: [
       "plan b.tar --to new-phone", "plan b.tar --source old-phone", "why b.tar --account anna --to new-phone",
     ])
@@ -25,17 +25,17 @@ struct PasswordPromptLockTests {
     }
   }
 
-  @Test("The plan is for the devices as they are after the password was typed")
+  @Test("The plan is made for the target's state after the password was typed")
   func currentPlan() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let before = try sandbox.object(sandbox.succeed("device show new-phone --json"))
+    let deviceBefore = try sandbox.object(sandbox.succeed("device show new-phone --json"))
     try sandbox.write(
       Array("printf x | keyhaul item add new-phone --service later --account me --secret-file - -q && cat .bp".utf8),
       to: "ask.sh")
     let plan = try sandbox.object(
       sandbox.succeed("plan b.tar --to new-phone --password-command 'sh ask.sh' --json"))
     let target = try #require(plan["target"] as? [String: Any])
-    #expect(target["revision"] as? String != before["revision"] as? String)
+    #expect(target["revision"] as? String != deviceBefore["revision"] as? String)
     let removed = try #require(plan["removed"] as? [[String: Any]])
     #expect(removed.contains { $0["service"] as? String == "later" })
   }

@@ -10,7 +10,7 @@ import Testing
 struct PhoneChangeTests {
   private static let password = "--password-file .bp"
 
-  /// Returns the lines of a text that ends with a line break, including empty ones.
+  /// Returns the lines of a text that ends with a line break, including empty lines.
   private func lines(_ text: String) -> [String] {
     text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
   }
@@ -31,7 +31,7 @@ struct PhoneChangeTests {
     }
   }
 
-  @Test("The plan for an unencrypted backup explains the benefit of a password, and how to set it on each computer")
+  @Test("The plan for an unencrypted backup says what a password would add, and how to set one on each computer")
   func withoutPassword() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let text = try sandbox.succeed("plan plain/")
@@ -67,7 +67,7 @@ struct PhoneChangeTests {
   private static let newBackup = "Run keyhaul plan on the new backup, then restore it to the new iPhone."
 
   @Test(
-    "The restore of the backup, or of a new one if this backup is unusable, comes before the apps, and the erase is last",
+    "The checklist first names the backup to restore, then the apps to sign in to, and last the erase of the old phone",
     arguments: [
       ("", "plan encrypted/ \(password)", "Restore this backup to the new iPhone."), ("", "plan plain/", newBackup),
       ("rm encrypted/Status.plist; rm -f encrypted/Keyhaul.seal", "plan encrypted/ \(password)", newBackup),
@@ -93,7 +93,7 @@ struct PhoneChangeTests {
     #expect(page.contains(step))
   }
 
-  @Test("A table of plans tells how to back up with a password, and ends with the command for that backup")
+  @Test("A table of plans notes a backup without a password, and ends with the command for this backup")
   func table() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let home = sandbox.home.path
@@ -126,7 +126,7 @@ struct PhoneChangeTests {
     #expect(resultsWithNote == [.unproven, .foreign] && resultsWithNote.allSatisfy { $0.code == 0 })
   }
 
-  @Test("Apps that keep secrets on the phone are listed with one action each, and the others are counted")
+  @Test("Apps that keep secrets on the phone are listed with one action each, and all other apps are counted")
   func apps() throws {
     let sandbox = try IPhoneBackups.sandbox()
     for command in ["plan plain/", "plan encrypted/ \(Self.password)", "plan old/"] {
@@ -171,7 +171,7 @@ struct PhoneChangeTests {
     #expect(outcome.output.contains("[ ] com.google.Authenticator: Export the codes."), "\(outcome)")
   }
 
-  @Test("The plan on a terminal of 60 columns has whole words")
+  @Test("On a terminal of 60 columns, the plan's lines break only between words")
   func narrow() throws {
     let sandbox = try IPhoneBackups.sandbox()
     let wide = try sandbox.devices.run("COLUMNS=200 keyhaul plan plain/").output
@@ -180,7 +180,7 @@ struct PhoneChangeTests {
     for line in lines(narrow) { #expect(line.count <= 60 || !line.drop { $0 == " " }.contains(" "), "\(line)") }
   }
 
-  @Test("A virtual device's backup leads to keyhaul backup")
+  @Test("The plan for a virtual device's backup without a password suggests keyhaul backup")
   func virtualDevice() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
@@ -201,15 +201,15 @@ struct PhoneChangeTests {
     #expect(!text.contains("more app"))
     #expect(text.contains("These are the items of old-phone, a virtual device, as it is now; no backup was read."))
     try sandbox.backUp(to: "b.tar")
-    let ofBackup = unwrapped(try sandbox.succeed("plan b.tar \(Self.password)"))
+    let backupPlan = unwrapped(try sandbox.succeed("plan b.tar \(Self.password)"))
     #expect(
-      ofBackup.contains("4 more items are only on old-phone, a virtual device that Keyhaul also read."),
-      "\(ofBackup)")
+      backupPlan.contains("4 more items are only on old-phone, a virtual device that Keyhaul also read."),
+      "\(backupPlan)")
     #expect(
       unwrapped(try sandbox.succeed("plan old-phone --to new-phone")).contains("the virtual device as it is now"))
   }
 
-  @Test("A new backup replaces one that lacks items of its virtual device, and no password is asked for again")
+  @Test("If the backup lacks items of its virtual device, the plan advises a new backup without mentioning a password")
   func outdated() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b.tar")

@@ -37,7 +37,7 @@ struct PlanPageFileTests {
   }
 
   @Test(
-    "On a terminal, every command with a page rejects it before asking for a password",
+    "On a terminal, every command with a page rejects --format html before asking for a password",
     arguments: [
       "plan family.backup --to new-phone", "inspect family.backup", "diff family.backup family.backup",
     ])
@@ -50,7 +50,7 @@ struct PlanPageFileTests {
     #expect(!refused.terminal.contains("Password"))
   }
 
-  @Test("A plan has the same exit status as a page and as text")
+  @Test("With --format html, plan exits with 2 for --exit-code, and with 12 for a wrong password")
   func exitCodes() throws {
     let sandbox = try sandbox()
     #expect(try sandbox.keyhaul("\(line) --exit-code -o plan.html").status == 2)
@@ -61,7 +61,7 @@ struct PlanPageFileTests {
     #expect(try !sandbox.names().contains("no.html"))
   }
 
-  @Test("Only the plan has a page, not its other views or results without a page")
+  @Test("Commands without a page, and views of a plan without a page, reject --format html")
   func otherResults() throws {
     let sandbox = try sandbox()
     for line in ["device list", "item find old-phone", "explain", "verify b.tar"] {
@@ -91,7 +91,7 @@ struct PlanPageFileTests {
     #expect(device.contains("<span>old-phone.backup</span>"))
   }
 
-  @Test("The page of a device's plan starts with a backup, and restores that backup")
+  @Test("The commands on the page of a device's plan begin with a backup, and end with its restore")
   func device() throws {
     let sandbox = try sandbox()
     let page = try sandbox.succeed("plan old-phone --to new-phone --existing merge --format html")

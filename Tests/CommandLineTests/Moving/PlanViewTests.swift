@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Plans of devices and views of plans")
 struct PlanViewTests {
-  @Test("The document names the device as the source, with a digest of its identity and revision")
+  @Test("The document of a device's plan names the device as the source, with a digest of its identity and revision")
   func device() throws {
     let sandbox = try PhoneSandbox()
     let text = try sandbox.succeed("plan old-phone --to new-phone --json")
@@ -36,13 +36,13 @@ struct PlanViewTests {
       let plan = try sandbox.object(sandbox.succeed("plan old-phone --to new-phone --json"))
       return (plan["source"] as? [String: Any])?["digest"] as? String
     }
-    let before = try digest()
-    #expect(try digest() == before)
+    let digestBefore = try digest()
+    #expect(try digest() == digestBefore)
     try sandbox.devices.run("printf x | keyhaul item add old-phone --service later --account me --secret-file -")
-    #expect(try digest() != before)
+    #expect(try digest() != digestBefore)
   }
 
-  @Test("A plan of a device requires it to be unlocked, and rejects a password")
+  @Test("A plan of a device requires an unlocked device, and rejects a password")
   func usage() throws {
     let sandbox = try PhoneSandbox()
     let ofDevice = try sandbox.keyhaul("plan old-phone --to new-phone --password-file .bp")
@@ -61,7 +61,7 @@ struct PlanViewTests {
     #expect(try sandbox.keyhaul("why old-phone --account anna").status == 15)
   }
 
-  @Test("The source device adds the names of items that stay, without changing a decision")
+  @Test("If the source device is available, the plan names items that stay, and all decisions are the same")
   func names() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     func plannedItems() throws -> [[String: Any]] {
@@ -99,16 +99,16 @@ struct PlanViewTests {
     #expect(advice["gained_by_password"] as? Int == 14 && advice["never_here"] as? Int == 4)
     #expect(advice["brought_by_password"] as? Int == 0)
     try sandbox.backUp(to: "b.tar")
-    let ofEncrypted = try sandbox.object(
+    let encryptedComparison = try sandbox.object(
       sandbox.succeed("plan b.tar --to new-phone --compare --json --password-file .bp"))
-    let adviceOnEncrypted = try #require(ofEncrypted["advice"] as? [String: Any])
+    let adviceOnEncrypted = try #require(encryptedComparison["advice"] as? [String: Any])
     #expect(adviceOnEncrypted["gained_by_password"] as? Int == 0)
     #expect(adviceOnEncrypted["brought_by_password"] as? Int == 14)
     let current = try #require(compared["current"] as? [String: Bool])
     #expect(current == ["password": false, "same_device": false])
   }
 
-  @Test("A damaged backup is compared within 80 columns, and its damaged item is numbered by app")
+  @Test("A comparison of a damaged backup fits in 80 columns, and --by-app shows the damaged item's number")
   func damagedComparison() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
@@ -181,7 +181,7 @@ struct PlanViewTests {
     #expect(planOfDevice.status == 16 && unwrapped(planOfDevice.errors).contains("not from a backup"))
   }
 
-  @Test("A plan of many items is short and repeatable")
+  @Test("A plan of many items is short, and planning again gives the same result")
   func many() throws {
     let sandbox = try PhoneSandbox()
     let items = (0..<2_000).map { index in

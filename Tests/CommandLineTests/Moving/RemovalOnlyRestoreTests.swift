@@ -13,7 +13,7 @@ struct RemovalOnlyRestoreTests {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
     try sandbox.succeed("plan plain.tar --to new-phone -o move.plan -q")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let outcome = try sandbox.keyhaul("restore plain.tar --to new-phone \(flags)", typed: ["y"])
     #expect(outcome.status == 14 && outcome.terminal == "", "\(outcome)")
     #expect(
@@ -24,10 +24,10 @@ struct RemovalOnlyRestoreTests {
             why: the restore would restore none of 18 items and remove 2 items
             try: make a new backup of old-phone with a password: keyhaul explain backup-password
           """)), "\(outcome.errors)")
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 
-  @Test("A restore with nothing to remove, or that keeps items, is not an error")
+  @Test("A restore that restores no item is accepted if it also removes no item")
   func harmless() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")
@@ -43,10 +43,10 @@ struct RemovalOnlyRestoreTests {
   func emptyList() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array(#"{"indexes": []}"#.utf8), to: "none.json")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --only none.json --password-file .bp --yes")
     #expect(outcome.status == 14, "\(outcome)")
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 
   @Test("An empty backup empties the target after the user agrees")

@@ -14,7 +14,7 @@ struct RestoreLossTests {
     let sandbox = try sandbox()
     try sandbox.succeed("item update new-phone --service AirPort --new-label mine --yes -q")
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let unconfirmed = try sandbox.keyhaul(line)
     #expect(unconfirmed.status == 64 && unconfirmed.output == "")
     #expect(
@@ -23,8 +23,8 @@ struct RestoreLossTests {
           + "backup's, must be confirmed"), "\(unconfirmed.errors)")
     let stopped = try sandbox.keyhaul(line, typed: ["n"])
     #expect(stopped.status == 1)
-    #expect(try sandbox.contents(of: "new-phone") == before)
-    let expected = [
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
+    let expectedLines = [
       "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 18 items",
       "  new-phone: unlocked, passcode set, 3 items", "  existing items: replace, as iOS does (--existing replace)",
       "  this-device-only items: names decrypted with the hardware key of old-phone", "",
@@ -37,7 +37,7 @@ struct RestoreLossTests {
       "read, 1 removed from new-phone.",
       "Remove 1 item from new-phone, overwrite 1 there (1 is newer than the backup's) and add 12? [y/N] n",
     ]
-    #expect(SessionScript.matches(stopped.terminal, expected), "\(stopped.terminal)")
+    #expect(SessionScript.matches(stopped.terminal, expectedLines), "\(stopped.terminal)")
     // Merging keeps the newer item, and removes nothing.
     let merged = try sandbox.keyhaul("\(line) --existing merge")
     #expect(
@@ -47,7 +47,7 @@ struct RestoreLossTests {
     #expect(try sandbox.succeed("item find new-phone --service mine").contains("me"))
   }
 
-  @Test("A long list is shortened with its count, and -v shows all of it")
+  @Test("A long list is shortened and says how many items it hides, and -v shows all of them")
   func long() throws {
     let sandbox = try sandbox()
     try sandbox.devices.run(
@@ -65,15 +65,15 @@ struct RestoreLossTests {
   func repeatedMerge() throws {
     let sandbox = try sandbox()
     try sandbox.succeed("\(line) --existing merge --yes -q")
-    let before = try sandbox.devices.files(of: "new-phone")
-    let contents = try sandbox.contents(of: "new-phone")
+    let filesBefore = try sandbox.devices.files(of: "new-phone")
+    let contentsBefore = try sandbox.contents(of: "new-phone")
     let text = try sandbox.succeed("\(line) --existing merge")
     #expect(text == "Nothing to do: all 14 items are already on new-phone; 4 stayed behind.\n")
     let document = try sandbox.object(sandbox.succeed("\(line) --existing merge --json"))
     #expect(document["restored"] as? Int == 0)
     // No byte, date or revision has changed, and a plan calls all items identical.
-    #expect(try sandbox.devices.files(of: "new-phone") == before)
-    #expect(try sandbox.contents(of: "new-phone") == contents)
+    #expect(try sandbox.devices.files(of: "new-phone") == filesBefore)
+    #expect(try sandbox.contents(of: "new-phone") == contentsBefore)
     let shown = try sandbox.object(sandbox.succeed("device show new-phone --json"))
     #expect(document["revision"] as? String == shown["revision"] as? String)
     let plan = try sandbox.plan("b.tar", to: "new-phone", "--existing merge")
@@ -83,7 +83,7 @@ struct RestoreLossTests {
     #expect(try sandbox.devices.run("keyhaul \(line) --existing merge > /dev/full").status == 1)
   }
 
-  @Test("Existing items do not count as restored, whether they are kept or put back")
+  @Test("Items that were already on the target do not count as restored")
   func counted() throws {
     let sandbox = try sandbox()
     // One of the 14 items that arrive, a certificate, is already on new-phone.

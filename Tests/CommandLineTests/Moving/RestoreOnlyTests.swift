@@ -19,14 +19,14 @@ struct RestoreOnlyTests {
       try sandbox.succeed("plan b.tar --to new-phone --existing merge --password-file .bp -o p -q")
       flags += " --plan p"
     }
-    let before = try accounts(on: "new-phone", in: sandbox)
+    let accountsBefore = try accounts(on: "new-phone", in: sandbox)
     let dryRun = try sandbox.keyhaul("restore b.tar --to new-phone \(flags) -n --json")
     let plan = try sandbox.object(dryRun.output)
     #expect((plan["items"] as? [[String: Any]])?.compactMap { $0["index"] as? Int } == [2, 10])
-    #expect(try accounts(on: "new-phone", in: sandbox) == before)
+    #expect(try accounts(on: "new-phone", in: sandbox) == accountsBefore)
     #expect(
       try sandbox.succeed("restore b.tar --to new-phone \(flags)") == "Restored 2 items to new-phone in one step.\n")
-    #expect(try accounts(on: "new-phone", in: sandbox) == before.union(["anna"]))
+    #expect(try accounts(on: "new-phone", in: sandbox) == accountsBefore.union(["anna"]))
   }
 
   @Test("Selected items that cannot be restored are reported")
@@ -45,11 +45,11 @@ struct RestoreOnlyTests {
     #expect(outcome.output == "Restored 1 item to new-phone in one step; 1 stayed behind.\n")
   }
 
-  @Test("An empty list restores nothing, and removes nothing with merge")
+  @Test("With an empty list, a merge changes nothing, and a restore without merge is rejected")
   func none() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array(#"{"indexes": []}"#.utf8), to: "few")
-    let before = try accounts(on: "new-phone", in: sandbox)
+    let accountsBefore = try accounts(on: "new-phone", in: sandbox)
     let merged = try sandbox.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
     #expect(merged == .init(output: "Nothing was restored to new-phone.\n", errors: "", status: 0))
     let replaced = try sandbox.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
@@ -58,7 +58,7 @@ struct RestoreOnlyTests {
         && unwrapped(replaced.errors).hasSuffix(
           "try: list items in few; --only without --existing merge removes the existing items"),
       "\(replaced)")
-    #expect(try accounts(on: "new-phone", in: sandbox) == before)
+    #expect(try accounts(on: "new-phone", in: sandbox) == accountsBefore)
   }
 
   @Test("Without merge, Keyhaul still asks before it removes the target's items")
@@ -73,24 +73,24 @@ struct RestoreOnlyTests {
         == "Restored 1 item to new-phone in one step; 2 removed.\n")
   }
 
-  @Test("A part of a saved plan removes nothing that the plan keeps")
+  @Test("A restore of a part of a saved plan is rejected if it would remove items that the whole plan keeps")
   func planned() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")
     try sandbox.succeed("plan b.tar --to old-phone --password-file .bp -o p -q")
-    let before = try sandbox.contents(of: "old-phone")
+    let deviceBefore = try sandbox.contents(of: "old-phone")
     for flags in ["-n", "--yes"] {
       let outcome = try sandbox.keyhaul("restore b.tar --to old-phone --plan p --only few --password-file .bp \(flags)")
       #expect(outcome.status == 64, "\(outcome)")
       #expect(outcome.errors.hasPrefix("error: few leaves out items that p puts back\n"), "\(outcome)")
     }
-    #expect(try sandbox.contents(of: "old-phone") == before)
+    #expect(try sandbox.contents(of: "old-phone") == deviceBefore)
   }
 
   @Test("Invalid lists, and indexes that the backup does not have, are rejected")
   func refused() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let cases: [(text: String, status: Int32)] = [
       (#"{"indexes": [18]}"#, 64), (#"{"indexes": [-1]}"#, 64), (#"{"indexes": [0.5]}"#, 14), ("[]", 14), ("", 14),
       (#"{"indexes": ["0"]}"#, 14), (#"{"indexes": [0], "more": 1}"#, 14), (#"{"items": [0]}"#, 14), ("{}", 14),
@@ -100,6 +100,6 @@ struct RestoreOnlyTests {
       let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
       #expect(outcome.status == status, "\(text): \(outcome)")
     }
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 }

@@ -7,7 +7,7 @@ import Testing
 @Suite("Saved plans")
 struct RestorePlanFileTests {
   @Test(
-    "A saved plan equals the printed one, is readable only by its owner, and is carried out exactly",
+    "A saved plan equals the printed plan, is readable only by its owner, and can be carried out",
     arguments: ["replace", "merge"])
   func savedPlan(policy: String) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.zip")
@@ -37,7 +37,7 @@ struct RestorePlanFileTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o p")
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service later --account me --secret-file -")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --plan p --yes")
     #expect(outcome.status == 16)
     #expect(
@@ -47,7 +47,7 @@ struct RestorePlanFileTests {
           try: plan again
 
         """)
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 
   @Test("A saved plan is rejected for another backup of the same device")
@@ -81,7 +81,7 @@ struct RestorePlanFileTests {
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
     try sandbox.backUp(to: "b.tar")
     try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o p")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let plan = String(decoding: try sandbox.read("p"), as: UTF8.self)
     let restore = "restore b.tar --to new-phone --plan edited --password-file .bp --yes"
     for (valid, edited) in Self.edits {
@@ -98,22 +98,22 @@ struct RestorePlanFileTests {
       try sandbox.write(Array(edited.utf8), to: "edited")
       #expect(try sandbox.keyhaul(restore).status == 16)
     }
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 
   @Test("A file that does not contain a plan is rejected")
   func notPlan() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     for text in ["{}", "[]", "", #"{"format":"migration-plan/1"}"#, String(repeating: "[", count: 100_000)] {
       try sandbox.write(Array(text.utf8), to: "p")
       let outcome = try sandbox.keyhaul("restore b.tar --to new-phone --plan p --password-file .bp --yes")
       #expect(outcome.status == 14, "\(text.prefix(40)): \(outcome)")
     }
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 
-  /// Edits of a plan whose checksum is computed again, and the reasons why they are rejected.
+  /// Edits of a plan whose checksum is computed again. `why` states why the edited plan is rejected.
   static let forgeries: [(name: String, edit: @Sendable (inout PlanDocument) -> Void, why: String)] = [
     ("an outcome", { $0.items[3].outcome = .unreadable }, "the decision on item 3 is different now"),
     (
@@ -128,7 +128,7 @@ struct RestorePlanFileTests {
     ("an item's name", { $0.items[0].identity.account = "eve" }, "the decision on item 0 is different now"),
     ("an item's class", { $0.items[0].protection = "dku" }, "the decision on item 0 is different now"),
     ("two items' order", { $0.items.swapAt(0, 1) }, "the decision on item 0 is different now"),
-    ("an item less", { $0.items.removeLast() }, "it lists 17 items, but the backup has 18"),
+    ("one item missing", { $0.items.removeLast() }, "it lists 17 items, but the backup has 18"),
     ("an item twice", { $0.items.append($0.items[0]) }, "it lists 19 items, but the backup has 18"),
     ("no item at all", { $0.items = [] }, "it lists 0 items, but the backup has 18"),
     ("nothing removed", { $0.removed = [] }, "different items would be removed now"),
@@ -151,7 +151,7 @@ struct RestorePlanFileTests {
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
     try sandbox.backUp(to: "b.tar")
     try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o p")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let plan = try PlanFile(parsing: sandbox.read("p")).document
     for forgery in Self.forgeries {
       var forged = plan
@@ -162,22 +162,22 @@ struct RestorePlanFileTests {
       #expect(outcome.status == 16, "\(forgery.name)")
       #expect(unwrapped(outcome.errors) == why, "\(forgery.name)")
     }
-    // With another policy, the plan would remove other items.
+    // With the policy `merge`, the plan would remove different items.
     var merging = plan
     merging.policy = .merge
     try sandbox.write(PlanFile.bytes(of: merging), to: "forged")
     #expect(try sandbox.keyhaul("restore b.tar --to new-phone --plan forged --password-file .bp --yes").status == 16)
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
     // Written again without an edit, the plan is valid.
     try sandbox.write(PlanFile.bytes(of: plan), to: "same")
     #expect(try sandbox.keyhaul("restore b.tar --to new-phone --plan same --password-file .bp --yes").status == 0)
   }
 
-  @Test("A plan with an added member or another layout is rejected like an edited one")
+  @Test("A plan with an added member or a changed layout is rejected as edited")
   func added() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o p")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let plan = String(decoding: try sandbox.read("p"), as: UTF8.self)
     let edits: [(old: String, new: String)] = [
       ("{\n", "{\n  \"note\": \"mine\",\n"), ("\"index\": 0,", "\"index\": 0, \"zzz\": 1,"),
@@ -192,10 +192,10 @@ struct RestorePlanFileTests {
       let why = "why: it was edited after it was saved, or an earlier version of Keyhaul saved it try: plan again"
       #expect(unwrapped(outcome.errors).hasSuffix(why))
     }
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
   }
 
-  @Test("A plan for a locked device that omits removed names can be read, and is reported after unlocking")
+  @Test("A plan for a locked device that removes items is only a report, and restore rejects it after the unlock")
   func locked() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
@@ -257,7 +257,7 @@ struct RestorePlanFileTests {
     }
   }
 
-  @Test("A merging plan says that a kept item differs, not that it already exists")
+  @Test("A plan with --existing merge counts a kept item that differs separately from items that are already there")
   func merging() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let merge = "--to new-phone --existing merge --password-file .bp"

@@ -10,7 +10,7 @@ struct RestoreQuestionTests {
 
   private func sandbox() throws -> PhoneSandbox { try PhoneSandbox(backedUpTo: "b.tar") }
 
-  /// Runs a command on a terminal, runs a shell line successfully during its question, and then answers yes.
+  /// Runs a command on a terminal. While the command asks its question, runs a shell line, and then answers yes.
   private func run(
     _ line: String, duringQuestion otherLine: String, in sandbox: PhoneSandbox
   ) throws -> BuiltProgram.Outcome {
@@ -26,7 +26,7 @@ struct RestoreQuestionTests {
     let merge = "\(line) --existing merge --only only.json"
     // The two logins of the mail server, which new-phone does not have.
     try sandbox.write(Array(#"{"indexes": [9, 10]}"#.utf8), to: "only.json")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let stopped = try sandbox.keyhaul(merge, typed: ["n"])
     #expect(stopped.status == 1, "\(stopped)")
     #expect(
@@ -39,7 +39,7 @@ struct RestoreQuestionTests {
           "  this-device-only items: names decrypted with the hardware key of old-phone", "",
           "2 will move (2 new), 0 cannot be read, 0 removed.", "Add 2 items to new-phone? [y/N] n",
         ]), "\(stopped.terminal)")
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
     let restored = try sandbox.keyhaul(merge, typed: ["y"])
     #expect(restored.status == 0 && restored.output == "Restored 2 items to new-phone in one step.\n", "\(restored)")
     // Keyhaul does not ask if nothing would change, or with --yes.
@@ -57,10 +57,10 @@ struct RestoreQuestionTests {
     #expect(outcome.output == "Restored 14 items to empty in one step; 4 stayed behind.\n")
   }
 
-  @Test("The device is not locked during the question, and a change makes the plan stale")
+  @Test("Another process can change the device during the question, which makes the plan stale")
   func changedMeanwhile() throws {
     let sandbox = try sandbox()
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let outcome = try run(
       line, duringQuestion: "printf x | keyhaul item add new-phone --service later --account me --secret-file - -q",
       in: sandbox)
@@ -72,10 +72,10 @@ struct RestoreQuestionTests {
     // Only the item of the other process was added.
     try sandbox.succeed("item delete new-phone --service later --yes -q")
     let items = try sandbox.succeed("item find new-phone --json --reveal")
-    #expect(before.hasPrefix(items))
+    #expect(deviceBefore.hasPrefix(items))
   }
 
-  @Test("The device is not locked while a password is typed, and a change is part of the plan")
+  @Test("Another process can change the device while a password is typed, and the plan includes the change")
   func changedBeforeQuestion() throws {
     let sandbox = try sandbox()
     var prompts: [String] = []
@@ -100,7 +100,7 @@ struct RestoreQuestionTests {
     let isFolder = name == "b"
     try sandbox.backUp(to: isFolder ? "b/" : name)
     try sandbox.backUp("new-phone", to: isFolder ? "other/" : "other")
-    let before = try sandbox.contents(of: "new-phone")
+    let deviceBefore = try sandbox.contents(of: "new-phone")
     let restore = "restore \(name) --to new-phone --password-file .bp"
     let replaced = try run(restore, duringQuestion: "mv \(name) old && mv other \(name)", in: sandbox)
     #expect(replaced.status == 16, "\(replaced)")
@@ -111,7 +111,7 @@ struct RestoreQuestionTests {
     try sandbox.devices.run("mv \(name) other && mv old \(name)")
     let moved = try run(restore, duringQuestion: "mv \(name) old", in: sandbox)
     #expect(moved.status == 16 && moved.errors.contains("it can no longer be read:"), "\(moved)")
-    #expect(try sandbox.contents(of: "new-phone") == before)
+    #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
     // A copy with the same bytes is the same backup.
     let copied = try run(
       "restore old --to new-phone --password-file .bp", duringQuestion: "cp -r old copy && rm -r old && mv copy old",
@@ -135,7 +135,7 @@ struct RestoreQuestionTests {
     #expect(replaced.status == 16, "\(replaced)")
   }
 
-  @Test("Newer items on the device are reported with --yes, and in the result")
+  @Test("With --yes, a warning and the result state that newer items on the device were overwritten")
   func newer() throws {
     let sandbox = try sandbox()
     try sandbox.succeed("item update new-phone --service AirPort --new-label mine --yes -q")
@@ -160,7 +160,7 @@ struct RestoreQuestionTests {
     #expect(document["restored"] as? Int == 13)
   }
 
-  @Test("An unreadable item is listed and counted above the question and in it")
+  @Test("An unreadable item is listed above the question, and counted in the question if the damage was accepted")
   func damaged() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")

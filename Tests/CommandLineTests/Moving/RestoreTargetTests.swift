@@ -53,13 +53,14 @@ struct RestoreTargetTests {
     }
   }
 
-  /// Returns the digest of every file of a target, except a device's lock, which names its last holder.
+  /// Returns the digest of every file of a target, except a device's lock file, which names the last process that used the
+  /// device.
   private func digests(of target: String, in sandbox: PhoneSandbox) throws -> String {
     try sandbox.devices.run("find \(target) -type f ! -name lock | sort | xargs sha256sum").output
   }
 
   @Test(
-    "A restore to a device and one to a Simulator have the same exit code and id, and change nothing if refused",
+    "Restores to a device and to a Simulator have the same exit code and id, and change nothing if refused",
     arguments: Damage.allCases)
   func sameResult(_ damage: Damage) throws {
     let sandbox = try sandbox(damage)
@@ -82,10 +83,10 @@ struct RestoreTargetTests {
   private func restore(
     to target: String, files: String, _ flags: String, in sandbox: PhoneSandbox
   ) throws -> (status: Int32, id: String?, errors: String) {
-    let before = try digests(of: files, in: sandbox)
+    let digestsBefore = try digests(of: files, in: sandbox)
     let outcome = try sandbox.keyhaul("restore b/ --to \(target) --password-file .bp --json --no-input \(flags)")
     let isRestored = [0, 3].contains(outcome.status) && !flags.contains("--dry-run")
-    if !isRestored { #expect(try digests(of: files, in: sandbox) == before, "\(flags) \(target): \(outcome)") }
+    if !isRestored { #expect(try digests(of: files, in: sandbox) == digestsBefore, "\(flags) \(target): \(outcome)") }
     let lastMessage = outcome.errors.split(separator: "\n").last.map(String.init) ?? ""
     let id = lastMessage.contains("\"exit_error\"") ? try sandbox.object(lastMessage)["id"] as? String : nil
     return (outcome.status, id, outcome.errors)

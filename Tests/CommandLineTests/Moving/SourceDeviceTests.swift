@@ -13,7 +13,7 @@ struct SourceDeviceTests {
     return try #require(document["not_in_backup"] as? [String: Any], "\(line)")
   }
 
-  @Test("The plan lists items missing from the backup with their reasons, also for another target")
+  @Test("The plan for a different target also lists the source device's items that are in no backup, with reasons")
   func names() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let section = try notInBackup("plan b.tar --to new-phone", in: sandbox)
@@ -65,7 +65,7 @@ struct SourceDeviceTests {
     try sandbox.succeed("item update old-phone --service AirPort --account Home --new-secret-file secret -q --yes")
     try sandbox.succeed("item delete old-phone --service home.example --account guest -q --yes")
     let section = try notInBackup("plan b.tar", in: sandbox)
-    // 22 items, plus two new ones, minus one that is gone. 17 of the 18 items in the backup still exist.
+    // 22 items, plus two new items, minus one deleted item. 17 of the 18 items in the backup still exist.
     #expect(section["total"] as? Int == 23 && section["in_backup"] as? Int == 17 && section["never"] as? Int == 5)
     #expect(section["since"] as? Int == 1 && section["changed"] as? Int == 1 && section["gone"] as? Int == 1)
     let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
@@ -108,7 +108,7 @@ struct SourceDeviceTests {
     }
   }
 
-  @Test("--source rejects another device, a missing or locked one, and a plan for a device")
+  @Test("--source rejects a device that did not make the backup, a missing or locked device, and a plan for a device")
   func rejectedSource() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.devices.run("mkdir away && mv devices/old-phone away/")
@@ -152,12 +152,14 @@ struct SourceDeviceTests {
   @Test("An item that a restore made synchronizable counts as the same item")
   func synchronized() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    let before = try notInBackup("plan b.tar --to new-phone", in: sandbox)
+    let sectionBefore = try notInBackup("plan b.tar --to new-phone", in: sandbox)
     let restored = try sandbox.succeed("restore b.tar --to old-phone --yes \(Self.password) --json")
     #expect(restored.contains("inferred-synchronizable"))
-    let after = try notInBackup("plan b.tar --to new-phone", in: sandbox)
-    #expect(before["in_backup"] as? Int == 18 && after["in_backup"] as? Int == 18)
-    for member in ["since", "changed", "gone"] { #expect(after[member] as? Int == 0, "\(member): \(after)") }
+    let sectionAfter = try notInBackup("plan b.tar --to new-phone", in: sandbox)
+    #expect(sectionBefore["in_backup"] as? Int == 18 && sectionAfter["in_backup"] as? Int == 18)
+    for member in ["since", "changed", "gone"] {
+      #expect(sectionAfter[member] as? Int == 0, "\(member): \(sectionAfter)")
+    }
     let text = try sandbox.succeed("plan b.tar --to old-phone -v \(Self.password)")
     #expect(text.contains("inferred-synchronizable: it already syncs on the target"), "\(text)")
   }

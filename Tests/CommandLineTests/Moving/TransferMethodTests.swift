@@ -8,7 +8,7 @@ import Testing
 ///
 /// In JSON, the transfer methods (`TransferMethod`) are in `ways`, the explanations of `why` in `stories`, and the
 /// outlooks of `plan` without a target in `futures`. Lists of numbers have the order of `TransferMethod`: a backup with a
-/// password, one without, direct transfer, iCloud Keychain.
+/// password, a backup without a password, direct transfer, iCloud Keychain.
 @Suite("Transfer methods in plan and why")
 struct TransferMethodTests {
   private func sandbox() throws -> PhoneSandbox {
@@ -94,12 +94,12 @@ struct TransferMethodTests {
   @Test("Plans without a target and comparisons say that a Secure Enclave key moves, but may be unusable")
   func unusableOnAnyNewPhone() throws {
     let sandbox = try sandbox()
-    let (unusable, unknown) = (["migrates-but-unusable": 1], ["use-not-known": 1])
+    let (newDeviceWarnings, sameDeviceWarnings) = (["migrates-but-unusable": 1], ["use-not-known": 1])
     let password = "--password-file .bp"
 
     let plan = try sandbox.object(sandbox.succeed("plan rules.tar \(password) --json"))
     let outlooks = try #require(plan["futures"] as? [[String: Any]])
-    #expect(outlooks.map { $0["by_warning"] as? [String: Int] } == [unusable, unknown])
+    #expect(outlooks.map { $0["by_warning"] as? [String: Int] } == [newDeviceWarnings, sameDeviceWarnings])
     let text = unwrapped(try sandbox.succeed("plan rules.tar \(password) -v"))
     #expect(
       text.contains(
@@ -115,8 +115,8 @@ struct TransferMethodTests {
       let hasPassword = try #require(restore["password"] as? Bool)
       let isSameDevice = try #require(restore["same_device"] as? Bool)
       // Without a password, no item moves to another phone, so there is no warning.
-      let expected = isSameDevice ? unknown : hasPassword ? unusable : nil
-      #expect(restore["by_warning"] as? [String: Int] == expected, "\(restore)")
+      let expectedWarnings = isSameDevice ? sameDeviceWarnings : hasPassword ? newDeviceWarnings : nil
+      #expect(restore["by_warning"] as? [String: Int] == expectedWarnings, "\(restore)")
     }
     let comparison = try sandbox.succeed("plan rules.tar --to every-rule-target \(password) --compare")
     #expect(comparison.contains("  migrates-but-unusable (1): "), "\(comparison)")

@@ -93,7 +93,7 @@ struct WhyTests {
     }
   }
 
-  @Test("Why reports that the source device's key is available, and what is encrypted without it")
+  @Test("Why names the device key that decrypts an item, and says if no available key decrypts it")
   func availableKeys() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     func why(_ flags: String) throws -> String {
@@ -114,7 +114,7 @@ struct WhyTests {
           + "--item N explains one of them."))
   }
 
-  @Test("For an item that is not in the backup, why names the rule with the source device's help")
+  @Test("For an item that is only on the source device, why names the rule that keeps it out of the backup")
   func notInBackup() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let items: [(attributes: String, reason: String)] = [
@@ -227,7 +227,7 @@ struct WhyTests {
     }
   }
 
-  @Test("Why ends with 3 if a damaged item may also match, like item find, and ignores others")
+  @Test("Like item find, why exits with 3 if a damaged item may also match, and ignores a damaged item of another kind")
   func damagedMatch() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
@@ -242,8 +242,8 @@ struct WhyTests {
       let matching = try sandbox.keyhaul("\(command) b --service chat.example --account anna")
       #expect(matching.status == 3 && matching.output.contains("anna"), "\(matching)")
       #expect(matching.errors.contains("1 item of b cannot be decrypted here and \(message)"), "\(matching)")
-      let ofOtherKind = try sandbox.keyhaul("\(command) b --server imap.example.org")
-      #expect(ofOtherKind.status == 0 && !ofOtherKind.errors.contains(message), "\(ofOtherKind)")
+      let otherKindOutcome = try sandbox.keyhaul("\(command) b --server imap.example.org")
+      #expect(otherKindOutcome.status == 0 && !otherKindOutcome.errors.contains(message), "\(otherKindOutcome)")
     }
     #expect(try sandbox.keyhaul("why b --item 3").status == 0)
   }

@@ -65,7 +65,7 @@ struct ArgumentResolverTests {
     #expect(try resolver.deviceOrBackup("./both") == .backup(path: "./both"))
   }
 
-  @Test("In the device folder, a device's name means the device, and another file of that name is still ambiguous")
+  @Test("A device's name also works inside the device folder, and is ambiguous if another file has this name")
   func deviceFolder() throws {
     let sandbox = try DeviceSandbox(after: "keyhaul device create phone --from old-phone -q")
     let command = "keyhaul item find phone --service chat.example"

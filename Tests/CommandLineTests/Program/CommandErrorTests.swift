@@ -28,7 +28,7 @@ struct CommandErrorTests {
     #expect(lines.joined(separator: " ").split(separator: " ").filter { $0 == "word" }.count == 60)
   }
 
-  @Test("A path that is wider than the text is not broken")
+  @Test("A path that is longer than a line is not broken")
   func longPath() {
     let path = "/" + String(repeating: "a", count: 150)
     let lines = CommandError(.failed, "could not write \(path) now").lines(style: .plain, showsCode: false)
@@ -62,7 +62,7 @@ struct CommandErrorTests {
   @Test("An error of the library is explained with the name that the user typed")
   func explained() {
     let error = FormatError(.keybag, .truncated, "WPKY has 12 of 40 bytes", offset: 612)
-    let failure = CommandError(error, doing: "cannot open x.backup")
+    let failure = CommandError(error, failedAction: "cannot open x.backup")
     #expect(failure.status == .damaged)
     #expect(failure.message == "cannot open x.backup: the keybag is cut short")
     #expect(failure.why == "WPKY has 12 of 40 bytes, at byte 612")

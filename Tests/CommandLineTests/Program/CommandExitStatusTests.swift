@@ -25,7 +25,7 @@ struct CommandExitStatusTests {
     #expect(CommandExitStatus(category).id == category.rawValue)
   }
 
-  @Test("No two exit statuses share a code")
+  @Test("Each fixed exit status has its own code")
   func distinct() {
     #expect(Set(CommandExitStatus.fixed.map(\.code)).count == CommandExitStatus.fixed.count)
   }

@@ -9,7 +9,7 @@ struct CommittedChangeTests {
   /// starts with the same device.
   ///
   /// - Parameters:
-  ///   - change: The text that an error has for the completed change.
+  ///   - change: The completed change, as an error states it.
   ///   - limits: The limits, in blocks of 512 bytes.
   /// - Returns: The exit codes of all runs.
   private func statuses(
@@ -85,7 +85,7 @@ struct CommittedChangeTests {
     #expect(try sandbox.object(failed.errors)["done"] == nil)
   }
 
-  @Test("A backup is reported as complete if only its record on the device fails")
+  @Test("A backup is reported as written if only the device's record cannot be updated")
   func backup() throws {
     let sandbox = try PhoneSandbox()
     // A device's record is replaced by a new file. A directory with the name of that file, created while the device is in

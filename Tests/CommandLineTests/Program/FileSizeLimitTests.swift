@@ -41,18 +41,19 @@ struct FileSizeLimitTests {
     try handle.close()
   }
 
-  @Test("A file at the limit is rejected for its content, and one byte more for its size", arguments: FileSizeLimit.all)
+  @Test("A file at the limit is rejected for its content, a longer file for its size", arguments: FileSizeLimit.all)
   func sizes(limit: FileSizeLimit) throws {
     let sandbox = try DeviceSandbox(after: "keyhaul device create phone")
     for (count, isOver) in [(0, false), (1, true)] {
       try write(limit, adding: count, in: sandbox)
       let outcome = try sandbox.run("keyhaul \(limit.command)")
+      // The content is damaged, refused or wrong usage, depending on the command.
       #expect([13, 14, 64].contains(outcome.status), "\(outcome)")
       #expect(outcome.errors.contains(HumanReadable.grouped(limit.byteCount)) == isOver, "\(outcome.errors)")
     }
   }
 
-  @Test("Class keys: a file of 65,536 bytes is read, a longer one is not")
+  @Test("A class key file of 65,536 bytes is rejected for its content, a longer file for its size")
   func classKeys() throws {
     for count in [ClassKeyFile.maximumByteCount, ClassKeyFile.maximumByteCount + 1] {
       let error = #expect(throws: KeyhaulError.self) {

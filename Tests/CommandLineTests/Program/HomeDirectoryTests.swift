@@ -21,7 +21,7 @@ struct HomeDirectoryTests {
     #endif
   }
 
-  @Test("Without HOME and other settings, there is no device folder")
+  @Test("Without HOME and other settings, there is no device folder, and an empty --home is rejected")
   func none() throws {
     #expect(try HomeDirectory.path(flag: nil, environment: ["KEYHAUL_HOME": ""]) == nil)
     #expect(thrownError { _ = try HomeDirectory.path(flag: "", environment: ["HOME": "/h"]) }?.status == .usage)

@@ -25,7 +25,7 @@ private func unblockSignals() {
 /// process tells which step failed.
 @Suite("Ctrl-C and other signals")
 struct InterruptionTests {
-  @Test("The first SIGINT asks the work to stop, and the second one ends the program immediately")
+  @Test("The first SIGINT asks the work to stop, and the second SIGINT ends the program immediately")
   func secondInterruptEndsProgram() async {
     await #expect(processExitsWith: .exitCode(130)) {
       unblockSignals()
@@ -51,7 +51,7 @@ struct InterruptionTests {
     }
   }
 
-  @Test("The first SIGTERM asks the work to stop, and the second one ends the program immediately")
+  @Test("The first SIGTERM asks the work to stop, and the second SIGTERM ends the program immediately")
   func secondTerminationEndsProgram() async {
     await #expect(processExitsWith: .exitCode(143)) {
       unblockSignals()
@@ -88,7 +88,7 @@ struct InterruptionTests {
     }
   }
 
-  @Test("Ctrl-C at a prompt ends it, reports that nothing was changed, and restores the echo")
+  @Test("Ctrl-C at a prompt ends the prompt with an error and restores the echo")
   func interruptAtPrompt() async {
     await #expect(processExitsWith: .exitCode(0)) {
       unblockSignals()

@@ -25,7 +25,7 @@ struct JSONTests {
     #expect(document.compactText() == #"{"z":1,"a":["x",null,true],"empty":[],"none":{}}"#)
   }
 
-  @Test("Names are complete in JSON, even with control characters")
+  @Test("JSON keeps every character of a name, and escapes control characters")
   func names() throws {
     let name = "a\"b\\c\u{1B}[2J\u{202E}\u{0}\n\u{E0041}日本❤️/"
     let text = JSONValue.string(name).compactText()

@@ -15,11 +15,11 @@ struct MessageAccuracyTests {
     let sandbox = try Self.sandbox()
     try sandbox.devices.run(
       "ln -s nowhere dangling; echo other > file; ln -s file link; mkfifo pipe; ln -s /dev/full device")
-    let rehearsed = try sandbox.keyhaul("convert b -o \(destination) -n --json")
+    let dryRun = try sandbox.keyhaul("convert b -o \(destination) -n --json")
     let converted = try sandbox.keyhaul("convert b -o \(destination) --yes --json")
-    #expect(rehearsed.status == converted.status && [1, 64].contains(converted.status), "\(rehearsed) \(converted)")
-    #expect(rehearsed.errors == converted.errors)
-    #expect(rehearsed.output.isEmpty)
+    #expect(dryRun.status == converted.status && [1, 64].contains(converted.status), "\(dryRun) \(converted)")
+    #expect(dryRun.errors == converted.errors)
+    #expect(dryRun.output.isEmpty)
     // The advice does not mention --yes, because the command would still be rejected.
     #expect(try !sandbox.keyhaul("convert b -o \(destination)").errors.contains("--yes"))
   }
@@ -36,7 +36,7 @@ struct MessageAccuracyTests {
     }
   }
 
-  @Test("A repeated command names files that are not part of the backup again")
+  @Test("A repeated conversion again reports a file that is not part of the backup")
   func foreignFile() throws {
     let sandbox = try Self.sandbox()
     try sandbox.succeed("convert b -o x.tar")

@@ -30,7 +30,7 @@ struct PipedOutputTests {
 
   private func statusLineCount(in errors: String) -> Int { errors.ranges(of: "\"message_type\":\"status\"").count }
 
-  @Test("Status lines of --json are at most ten, and --no-progress leaves them out")
+  @Test("With --json, a command writes at most ten status lines, and none with --no-progress")
   func statusLines() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b.tar")

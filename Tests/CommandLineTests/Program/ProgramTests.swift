@@ -10,7 +10,7 @@ struct ProgramTests {
     return try withExtendedLifetime(sandbox) { try body(sandbox.program) }
   }
 
-  @Test("--version works even if nothing else can start")
+  @Test("The version is printed even if HOME and KEYHAUL_HOME are empty")
   func version() throws {
     let cases: [(arguments: [String], lineCount: Int)] = [
       (["--version"], 1), (["-q", "--version"], 1), (["explain", "--version"], 1), (["version"], 2),
@@ -28,7 +28,7 @@ struct ProgramTests {
   }
 
   #if os(Linux)
-    @Test("The program starts without libarchive and the libraries that it needs")
+    @Test("The program starts without loading libarchive")
     func start() throws {
       // With LD_DEBUG, glibc's loader reports each library that it loads.
       for arguments in [["--version"], ["explain", "locked"], ["device", "list"]] {
@@ -131,7 +131,7 @@ struct ProgramTests {
     #expect(!ProgramEnvironment.all.isEmpty)
   }
 
-  @Test("Builds can query completions and descriptions for manual pages")
+  @Test("The parser's flags for completion scripts and manual pages work")
   func otherTools() throws {
     let script = try withProgram { try $0.run(["--generate-completion-script", "fish"]) }
     #expect(script.status == 0 && script.output.contains("keyhaul"))

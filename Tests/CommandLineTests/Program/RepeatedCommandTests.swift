@@ -31,7 +31,7 @@ struct RepeatedCommandTests {
   }
 
   private static let passwordFlag = "--password-file .bp"
-  private static let item = "--service chat.example --account alice --access-group g"
+  private static let itemFlags = "--service chat.example --account alice --access-group g"
 
   private static let commands: [RepeatedCommand] = [
     RepeatedCommand(line: "device lock old-phone", message: "old-phone is already locked."),
@@ -100,13 +100,13 @@ struct RepeatedCommandTests {
   func items(source: String) throws {
     let sandbox = try Self.sandbox()
     let name = source.hasPrefix("folder") ? "in folder" : "on old-phone"
-    let add = "item add \(source) \(Self.item) --label one --secret-file .secret"
+    let add = "item add \(source) \(Self.itemFlags) --label one --secret-file .secret"
     try sandbox.succeed(add)
     let repeated = try sandbox.keyhaul(add)
     #expect(repeated.status == 1 && repeated.errors.contains("already has this item"), "\(repeated)")
 
     for change in ["--new-label two", "--new-secret-file .np", "--new-label three --new-secret-file .secret"] {
-      let update = "item update \(source) \(Self.item) \(change) --yes"
+      let update = "item update \(source) \(Self.itemFlags) \(change) --yes"
       #expect(try sandbox.succeed(update) == "Changed 1 item \(name).\n")
       let before = try sandbox.devices.files(of: "old-phone")
       #expect(try sandbox.succeed(update) == "Nothing to do: 1 item \(name) already has these values.\n")
@@ -116,7 +116,7 @@ struct RepeatedCommandTests {
       #expect(try sandbox.object(sandbox.succeed("\(update) --json"))["changed"] as? Int == 0)
     }
 
-    let delete = "item delete \(source) \(Self.item) --yes"
+    let delete = "item delete \(source) \(Self.itemFlags) --yes"
     #expect(try sandbox.succeed(delete).hasPrefix("Deleted 1 item"))
     let repeatedDeletion = try sandbox.keyhaul(delete)
     #expect(
@@ -129,7 +129,7 @@ struct RepeatedCommandTests {
     arguments: PhoneSandbox.backupEndings.map { "copy" + $0 })
   func conversion(copy: String) throws {
     let sandbox = try Self.sandbox()
-    // A seal would reveal the changes below.
+    // With a seal, `convert` would notice the changes below.
     try sandbox.removeSeal("folder")
     let line = "convert folder -o \(copy) --json"
     let first = try sandbox.object(sandbox.succeed(line))
@@ -138,7 +138,7 @@ struct RepeatedCommandTests {
     let second = try sandbox.object(sandbox.succeed(line))
     #expect(second["written"] as? Bool == false)
     for member in ["digest", "files", "bytes", "archive"] {
-      // The two defaults differ, so that a member that both results lack is not considered equal.
+      // The defaults differ, so the check fails if both results lack the member.
       #expect("\(second[member] ?? "")" == "\(first[member] ?? "-")", "\(member)")
     }
     #expect(try sandbox.object(sandbox.succeed("\(line) -n"))["written"] as? Bool == false)
@@ -172,10 +172,10 @@ struct RepeatedCommandTests {
   @Test("A repeated command deletes leftovers of killed runs, even if there is nothing else to do")
   func leftovers() throws {
     let sandbox = try Self.sandbox()
-    try sandbox.succeed("item add folder \(Self.passwordFlag) \(Self.item) --label one --secret-file .secret")
+    try sandbox.succeed("item add folder \(Self.passwordFlag) \(Self.itemFlags) --label one --secret-file .secret")
     for line in [
       "rekey folder \(Self.passwordFlag) --new-password-file .bp",
-      "item update folder \(Self.passwordFlag) \(Self.item) --new-label one --yes",
+      "item update folder \(Self.passwordFlag) \(Self.itemFlags) --new-label one --yes",
     ] {
       let names = ["folder/.Manifest.plist.7ee21a21.tmp", "folder/.Keyhaul.seal.7ee21a21.tmp"]
       for name in names { try sandbox.write([1], to: name) }

@@ -124,12 +124,13 @@ struct SessionTests {
       ])
   }
 
-  @Test("Status lines are written for each quarter of the work, and none without a known end")
+  @Test("A status line is written after each quarter of the work, and none if the total is unknown")
   func fewStatusLines() {
     var lines: [String] = []
     let finite = StatusLines(phase: "derive-key") { lines.append($0) }
     finite.update(done: nil, total: nil)
     for done in 0...1000 { finite.update(done: done, total: 1000) }
+    // One line at the start, one when progress begins, and one after each quarter.
     #expect(lines.count == 6)
     let endless = StatusLines(phase: "read") { lines.append($0) }
     for done in 0...1000 { endless.update(done: done, total: nil) }

@@ -41,23 +41,23 @@ struct StoppedCommandTests {
       """)
   }
 
-  /// True a short time after the command read its password, which is while it derives a key.
-  private static let isDerivingKey = "[ -e asked ] && sleep 0.1"
+  /// A shell condition that is true a short time after the command read its password, while the command derives a key.
+  private static let keyDerivationCondition = "[ -e asked ] && sleep 0.1"
 
-  /// Returns the files in the sandbox with their contents, except the locks.
+  /// Returns the files in the sandbox with their contents, except lock files and `asked`.
   private func files(of sandbox: PhoneSandbox) throws -> [String: [UInt8]] {
     try sandbox.files(in: ".").filter { !$0.hasSuffix("/lock") && $0 != "asked" }
       .reduce(into: [:]) { $0[$1] = try sandbox.read($1) }
   }
 
   @Test(
-    "A stopped command names the signal and leaves no change or file (one signal each in a quick run)",
+    "A stopped command names the signal and leaves no change or file (2 commands for TERM and HUP in a quick run)",
     arguments: [("INT", Int32(130), "Ctrl-C"), ("TERM", 143, "signal 15"), ("HUP", 129, "signal 1")])
   func derivation(signal: String, status: Int32, name: String) throws {
     let sandbox = try sandbox()
     let before = try files(of: sandbox)
     for line in signal == "INT" ? Self.lines : Cases.chosen(Self.lines, quick: 2) {
-      let outcome = try run(line, in: sandbox, sending: [signal], after: Self.isDerivingKey)
+      let outcome = try run(line, in: sandbox, sending: [signal], after: Self.keyDerivationCondition)
       #expect(outcome.status == status, "\(line): \(outcome)")
       #expect(outcome.errors.hasSuffix("error: stopped by \(name)\n  why: nothing was changed\n"), "\(line)")
       #expect(outcome.errors.contains("error: stopped") && !outcome.errors.contains("warning"), "\(line): \(outcome)")
@@ -76,7 +76,7 @@ struct StoppedCommandTests {
     let before = try withoutSQLiteFiles()
     let contents = try sandbox.contents(of: "new-phone")
     for line in Cases.chosen(Self.lines, quick: 4) {
-      let outcome = try run(line, in: sandbox, sending: ["INT", "INT"], after: Self.isDerivingKey)
+      let outcome = try run(line, in: sandbox, sending: ["INT", "INT"], after: Self.keyDerivationCondition)
       #expect(outcome.status == 130, "\(line): \(outcome)")
       try #expect(withoutSQLiteFiles() == before, "\(line)")
       #expect(try sandbox.contents(of: "new-phone") == contents, "\(line)")

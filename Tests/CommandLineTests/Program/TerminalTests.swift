@@ -10,7 +10,7 @@ struct TerminalTests {
     TerminalSettings(environment: environment, color: color)
   }
 
-  @Test("Text has color only on terminals, and only if wanted")
+  @Test("Color depends on --color, the terminal, NO_COLOR and TERM")
   func color() {
     #expect(settings([:]).usesColor(isTerminal: true))
     #expect(!settings([:]).usesColor(isTerminal: false))

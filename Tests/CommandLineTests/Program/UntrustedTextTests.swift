@@ -28,7 +28,7 @@ struct UntrustedTextTests {
     #expect(UntrustedText.escaped(name) == name)
   }
 
-  @Test("A quoted name has its quotation marks and hidden characters escaped, and at most 120 characters")
+  @Test("Quoted names are cut at 120 characters, and quotation marks and hidden characters in them are escaped")
   func quoted() {
     #expect(UntrustedText.quoted(#"a "b" \ c"#) == #""a \"b\" \\ c""#)
     #expect(UntrustedText.quoted("soft\u{AD}hyphen\u{1B}") == #""soft\u{AD}hyphen\u{1B}""#)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Results that cannot be written")
 struct UnwritableResultTests {
-  /// Every command, in every format of its result. The earlier commands prepare what the later ones need.
+  /// Every command, some of them in several formats. The earlier commands prepare what the later commands need.
   private static let lines = [
     "device create third", "device list", "device show old-phone", "device fixture old-phone",
     "device passcode set third --new-passcode-file .bp",
@@ -39,7 +39,7 @@ struct UnwritableResultTests {
     "restore b.tar --to new-phone --password-file .bp --yes", "demo", "explain", "completions bash", "version",
   ]
 
-  /// The commands that change something other than their result.
+  /// The beginnings of the command lines that change or write something other than standard output.
   private static let changes = [
     "device create", "device passcode", "device lock", "device unlock", "device restart", "device erase",
     "device delete", "device export", "item add", "item update", "item delete", "backup old-phone -o d.tar",
@@ -71,7 +71,7 @@ struct UnwritableResultTests {
     }
   }
 
-  @Test("Every command is tested with a full output")
+  @Test("Every command is tested with an output that cannot be written")
   func everyCommand() {
     for leaf in AllCommands.leaves() {
       let words = leaf.words.joined(separator: " ")

@@ -21,15 +21,15 @@ struct LeakTests {
   /// The flags for every level of detail, as text and as JSON.
   static let modes = ["-vv", "--json", "", "-v", "--json -vv", "-q"]
 
-  /// Returns the modes in which a line is run: the two with the most output, and one of the others in turn. Every command
-  /// has enough lines to be run in all modes.
+  /// Returns the modes in which a line is run: the two modes with the most output, and one of the other modes in turn.
+  /// Commands with many lines are therefore run in all modes.
   static func modes(ofLine index: Int) -> [String] {
     func command(_ line: String) -> Substring { line.prefix { $0 != " " } }
     let earlierLineCount = lines[..<index].count { command($0) == command(lines[index]) }
     return modes.prefix(2) + [modes[2 + earlierLineCount % (modes.count - 2)]]
   }
 
-  /// Returns the modes of a line in a quick run: the first one, and for every third line also another one.
+  /// Returns the modes of a line in a quick run: the first mode, and for every third line also a second mode.
   static func quickModes(ofLine index: Int) -> [String] {
     let modes = modes(ofLine: index)
     return modes.prefix(1) + (index.isMultiple(of: 3) ? [modes[1 + index / 3 % 2]] : [])

@@ -15,7 +15,8 @@
       if: TracedProgram.isPossible,
       "SKIPPED, NOT SHOWN: secrets in the memory of the program, since searching it takes root and ptrace"))
   struct ProgramMemoryTests {
-    /// A device with a passcode, an item that moves and one that stays, a backup of it, and another device.
+    /// A device with a passcode, an item that moves and an item that stays. Also two backups of the device, with and
+    /// without a password, and another device.
     struct MemoryScenario {
       let sandbox: DeviceSandbox
       /// The secrets that must not be in memory, with their names.
@@ -131,7 +132,7 @@
     ]
 
     @Test(
-      "No secret stays in memory at the end, and only needed ones at prompts (12 commands in a quick run)",
+      "No secret is in memory at the end, and no unneeded copy at a prompt (12 commands in a quick run)",
       arguments: Cases.chosen(commands.indices, quick: 12))
     func memory(index: Int) throws {
       let (line, typed) = Self.commands[index]

@@ -13,7 +13,7 @@ struct SecretCommandTests {
     try sandbox.backUp(to: "b/")
   }
 
-  /// Returns the processes that still run, of those whose IDs the command wrote to the file `left`.
+  /// Returns the processes that still run. The password command has written the IDs of its processes to the file `left`.
   private func remainingProcesses() throws -> [Int32] {
     let text = try String(contentsOfFile: sandbox.home.path + "/left", encoding: .utf8)
     return text.split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }.filter { kill($0, 0) == 0 }

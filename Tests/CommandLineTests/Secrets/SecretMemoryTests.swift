@@ -67,7 +67,7 @@
       defer { close(stream) }
       let arguments = line.split(separator: " ").map { $0 == "OUT" ? result : String($0) } + ["-q"]
       #expect(try run(arguments, in: sandbox, to: stream) == .ok)
-      // Another process finds the secret in the result, so that it does not get into the memory of this one.
+      // Another process searches the result, so that the secret does not get into the memory of this process.
       let text = try sandbox.run("cat result stream 2> /dev/null | grep -c -F -f secret")
       let base64 = try sandbox.run("cat result stream 2> /dev/null | grep -c -F -e \"$(base64 -w 0 secret)\"")
       #expect(text.output == "1\n", "\(text)")

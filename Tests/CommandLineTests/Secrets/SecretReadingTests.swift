@@ -53,7 +53,7 @@ struct SecretReadingTests {
   }
 
   @Test(
-    "A device key must have exactly its number of bytes",
+    "A device key must have exactly 16 bytes",
     arguments: [(16, true), (15, false), (17, false), (0, false)])
   func deviceKey(count: Int, isKey: Bool) throws {
     func isPresent(_ key: DeviceKey?) -> Bool { if case .some = key { true } else { false } }
@@ -97,7 +97,7 @@ struct SecretReadingTests {
     #expect(!messages.contains("hunter2"))
   }
 
-  @Test("The error for an unreadable file names it and the reason")
+  @Test("The error for an unreadable file names the file and the reason")
   func missingFile() throws {
     let test = try TestSession()
     let failure = thrownError { _ = try password(test, ["--password-file", "/nonexistent/pw"]) }

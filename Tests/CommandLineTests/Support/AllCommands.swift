@@ -2,7 +2,7 @@ import ArgumentParser
 
 @testable import keyhaul
 
-/// A root command with every declared command, even if it cannot run yet.
+/// A root command with every declared command, even commands that cannot run yet.
 struct AllCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keyhaul",

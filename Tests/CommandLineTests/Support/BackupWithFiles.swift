@@ -15,7 +15,7 @@ struct BackupWithFiles {
 
   /// - Parameters:
   ///   - hasDigests: Whether the manifest has a digest of each file.
-  ///   - undecoded: The first file, in HomeDomain, whose path need not be UTF-8.
+  ///   - undecoded: A further file in HomeDomain, whose path need not be UTF-8. It is the first in the manifest.
   init(
     _ files: [(domain: String, path: String, text: String)] = Self.files, hasDigests: Bool = true,
     undecoded: (path: [UInt8], text: String)? = nil

@@ -19,8 +19,8 @@ struct BuiltProgram {
   /// A temporary folder: the working directory, which contains the device folder.
   let home: URL
 
-  /// The folder of the tested program: the one that `KEYHAUL_TESTED_PROGRAM` names, such as the release program, or else the
-  /// one beside the test bundle.
+  /// The folder of the tested program. This is the program that `KEYHAUL_TESTED_PROGRAM` names, such as the release program,
+  /// or else the program beside the test bundle.
   static var directory: URL {
     if let path = ProcessInfo.processInfo.environment["KEYHAUL_TESTED_PROGRAM"] {
       return URL(filePath: path).deletingLastPathComponent()
@@ -48,6 +48,8 @@ struct BuiltProgram {
       command: "/bin/sh", ["-c", line], environment: environment, typed: typed, beforeAnswering: beforeAnswering)
   }
 
+  /// Runs a command to its end.
+  ///
   /// - Parameters:
   ///   - typed: The lines for a pseudo-terminal, each sent when a prompt waits; `nil` if there is no terminal.
   ///   - showsOutputOnTerminal: Whether standard output and error are also the terminal.

@@ -41,7 +41,8 @@ final class DeviceSandbox: Sendable {
 
   private static let originals = Mutex<[String: DeviceSandbox]>([:])
 
-  /// Deletes the sandbox at the end of the process, for one that stays referenced until then.
+  /// Deletes the sandbox at the end of the process. A sandbox in a static property needs this, because it is never
+  /// released.
   func removeAtExit() { directory.removeAtExit() }
 
   var home: URL { program.home }

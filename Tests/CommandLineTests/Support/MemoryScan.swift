@@ -16,8 +16,8 @@
 
     /// Returns how often each byte string occurs, by name. Byte strings that do not occur are left out.
     static func counts(of needles: [Needle], in process: Int32) throws -> [String: Int] {
-      // A byte string on the border of two chunks is found because chunks overlap, and one in the overlap of two is
-      // counted once because its address is the same in both.
+      // Chunks overlap, so a byte string on the border of two chunks is found. A byte string in the overlap is counted
+      // once, because it has the same address in both chunks.
       let overlap = needles.map(\.bytes.count).max() ?? 0
       var addresses: [String: Set<UInt>] = [:]
       try forEachChunk(of: process, overlap: overlap) { address, chunk in
@@ -68,7 +68,7 @@
       }
     }
 
-    /// Returns the offsets at which a byte string occurs in another one.
+    /// Returns the offsets at which a byte string occurs in a buffer.
     static func offsets(of needle: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer) -> [Int] {
       guard let base = bytes.baseAddress, let start = needle.baseAddress, let first = needle.first,
         bytes.count >= needle.count

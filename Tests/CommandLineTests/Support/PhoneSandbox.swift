@@ -14,12 +14,12 @@ final class PhoneSandbox: Sendable {
   /// named after its first two digits.
   static let keychainPath = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 
-  /// The ends of the names of all forms of a backup that Keyhaul writes: each container format, and a folder.
+  /// The name endings of the backups that Keyhaul writes: one for each container format, and a slash for a folder.
   static let backupEndings = [".tar", ".tar.gz", ".tar.zst", ".zip", "/"]
 
   let devices: DeviceSandbox
 
-  /// The sandbox that others copy, because creating two phones takes longer than most tests.
+  /// The sandbox that all other sandboxes copy, because creating two phones takes longer than most tests.
   private static let original = Result { try PhoneSandbox(new: ()) }
 
   init() throws { devices = try DeviceSandbox(copyOf: Self.original.get().devices) }
@@ -94,8 +94,8 @@ final class PhoneSandbox: Sendable {
     return Array(try FileCipher.encrypt([UInt8](repeating: 1, count: 16), key: uid).prefix(16))
   }
 
-  /// Changes an iteration count in a backup's keybag. The password is then wrong, but trying one takes as long as the count
-  /// implies.
+  /// Changes an iteration count in a backup's keybag. No password is right then, but trying a password takes as long as
+  /// the count implies.
   func setIterations(_ count: UInt32, in tag: String, of directory: String) throws {
     let bytes = withUnsafeBytes(of: count.bigEndian) { Array($0) }
     try editKeybagField(tag, in: directory) { $0 = bytes }
@@ -162,7 +162,7 @@ final class PhoneSandbox: Sendable {
   ///   - body: A closure that gets the offset of the changed byte.
   func flipBits(
     _ count: Int, of file: String, using random: inout SeededRandom, keepingSeal: Bool = false,
-    _ body: (Int) throws -> Void
+    _ body: (_ offset: Int) throws -> Void
   ) throws {
     let original = try read(file)
     for _ in 0..<count {

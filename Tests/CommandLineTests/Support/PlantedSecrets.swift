@@ -19,13 +19,13 @@ struct PlantedSecrets: Sendable {
 
   /// Returns the first 24 bytes unchanged, in hexadecimal, and in base64.
   ///
-  /// The base64 text of a secret inside other data depends on its position. Therefore there is one text that starts at
-  /// each of the first three bytes.
+  /// The base64 text of a secret inside other data depends on the secret's position. Therefore there are three such
+  /// texts, which start at the first, second and third byte.
   static func encodings(of secret: [UInt8]) -> [Data] {
     let start = Array(secret.prefix(24))
     let shifted = (0..<3).map { shift in
       let part = Data(start.dropFirst(shift))
-      // Only complete groups, because the next bytes would change the last digits.
+      // Only complete groups of three bytes, because the next bytes would change the last digits.
       return Data(part.prefix(part.count / 3 * 3).base64EncodedString().utf8)
     }
     return [Data(start), Data(start.hex.utf8), Data(start.hex.uppercased().utf8)] + shifted

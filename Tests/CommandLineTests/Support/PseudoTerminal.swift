@@ -23,7 +23,7 @@ final class PseudoTerminal {
   private let controller: Int32
   /// The descriptor of the terminal itself, which stays open so that the terminal outlives the programs on it.
   private let terminal: Int32
-  /// The length that the transcript had when the last line was typed, in bytes of UTF-8. Prompts before it are
+  /// The length that the transcript had when the last line was typed, in bytes of UTF-8. Prompts up to there are
   /// answered.
   private var answeredByteCount = 0
 
@@ -82,7 +82,7 @@ final class PseudoTerminal {
   /// Runs a closure while another thread types lines on a new terminal, one at each prompt.
   ///
   /// - Parameters:
-  ///   - lines: The lines to type. Those without a prompt are not typed.
+  ///   - lines: The lines to type. A line is typed only when there is a prompt for it.
   ///   - body: The closure, which runs on this thread.
   /// - Returns: The result of the closure, and the transcript.
   static func typing<Result>(_ lines: [String], _ body: (PseudoTerminal) throws -> Result) throws -> (Result, String) {

@@ -49,7 +49,7 @@ struct SessionScript {
     }
   }
 
-  /// Whether a text matches a pattern, apart from line breaks at its end.
+  /// Returns whether a text matches a pattern, ignoring line breaks at the end of the text.
   static func matches(_ text: String, _ pattern: [String]) -> Bool {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     while lines.last == "" { lines.removeLast() }

@@ -1,2 +1,2 @@
-/// Returns a text that was wrapped between words as one line with single spaces.
+/// Joins the lines of a wrapped text, with single spaces between words.
 func unwrapped(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }

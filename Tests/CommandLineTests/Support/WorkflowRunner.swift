@@ -3,7 +3,7 @@ import Testing
 
 @testable import keyhaul
 
-/// A GitHub workflow with one job, with only the parts that the tutorial's workflow has.
+/// A GitHub workflow with one job. Only the parts that occur in the tutorial's workflow are supported.
 struct Workflow {
   struct Step {
     /// The action of the step, whose inputs are in `with`.
@@ -116,7 +116,7 @@ final class WorkflowRunner {
       let path = ["/usr/bin", "/bin"].map { URL(filePath: $0).appending(path: tool) }.first {
         files.isExecutableFile(atPath: $0.path)
       }
-      // Without a tool that this machine lacks, the workflow fails only if it uses the tool.
+      // If this machine lacks a tool, the workflow fails only if it uses the tool.
       if let path { try files.createSymbolicLink(at: bin.appending(path: tool), withDestinationURL: path) }
     }
   }

@@ -55,15 +55,16 @@ struct AppTestSuiteStory {
       (.deny, errSecAuthFailed), (.cancel, errSecUserCanceled), (.unavailable, errSecInteractionNotAllowed),
     ] as [(AuthenticationOutcome, OSStatus)] {
       phone.authenticationOutcome = outcome
-      #expect(throws: CredentialStore.Failure.unhandled(status, sentence(status))) {
+      #expect(throws: CredentialStore.Failure.unhandled(status, message(for: status))) {
         _ = try store.seed(reason: "Pay")
       }
     }
     phone.authenticationOutcome = .allow
-    let silent = LAContext()
-    silent.interactionNotAllowed = true
-    #expect(throws: CredentialStore.Failure.unhandled(-25308, sentence(-25308))) {
-      _ = try store.seed(reason: "Pay", context: silent)
+    let silentContext = LAContext()
+    silentContext.interactionNotAllowed = true
+    let status = errSecInteractionNotAllowed
+    #expect(throws: CredentialStore.Failure.unhandled(status, message(for: status))) {
+      _ = try store.seed(reason: "Pay", context: silentContext)
     }
   }
 
@@ -85,7 +86,9 @@ struct AppTestSuiteStory {
     phone.authenticationOutcome = .allow
     try store.save(anna)
     try store.saveSeed(Data("seed".utf8))
-    #expect(store.saveLogin(server: "example.org", account: "anna", password: "s3cret", group: "team.shared") == 0)
+    let loginStatus = store.saveLogin(
+      server: "example.org", account: "anna", password: "s3cret", group: "team.shared")
+    #expect(loginStatus == errSecSuccess)
     return try store.deviceIdentifier()
   }
 
@@ -93,8 +96,8 @@ struct AppTestSuiteStory {
   func locked() throws {
     _ = try fillStore()
     try phone.lock()
-    #expect((try? store.credentials(for: "anna")) == anna, "after first unlock")
-    #expect(store.persistentReference(server: "example.org") == nil, "when unlocked")
+    #expect((try? store.credentials(for: "anna")) == anna, "accessible after the first unlock")
+    #expect(store.persistentReference(server: "example.org") == nil, "accessible only while the phone is unlocked")
     #expect((try? store.seed(reason: "Pay")) == nil)
   }
 
@@ -127,5 +130,5 @@ struct AppTestSuiteStory {
     #expect((try? store.seed(reason: "Pay")) == nil)
   }
 
-  private func sentence(_ status: OSStatus) -> String { SecCopyErrorMessageString(status, nil) as String? ?? "" }
+  private func message(for status: OSStatus) -> String { SecCopyErrorMessageString(status, nil) as String? ?? "" }
 }

@@ -24,10 +24,10 @@ struct FTPLogin {
   let ask: (Credentials?) -> Answer?
 
   func logIn() throws(KeychainFailure) -> Outcome {
-    let stored = try find()
-    if let stored, signIn(stored) { return .automatic }
-    guard let answer = ask(stored), signIn(answer.credentials) else { return .failed }
-    if answer.shouldSave { try save(answer.credentials, replacing: stored) }
+    let storedCredentials = try find()
+    if let storedCredentials, signIn(storedCredentials) { return .automatic }
+    guard let answer = ask(storedCredentials), signIn(answer.credentials) else { return .failed }
+    if answer.shouldSave { try save(answer.credentials, replacing: storedCredentials) }
     return .afterPrompt
   }
 
@@ -54,12 +54,12 @@ struct FTPLogin {
     return Credentials(account: account, password: String(decoding: data, as: UTF8.self))
   }
 
-  private func save(_ credentials: Credentials, replacing stored: Credentials?) throws(KeychainFailure) {
+  private func save(_ credentials: Credentials, replacing storedCredentials: Credentials?) throws(KeychainFailure) {
     let values: [String: Any] = [
       kSecAttrAccount as String: credentials.account, kSecValueData as String: Data(credentials.password.utf8),
     ]
     let status =
-      stored == nil
+      storedCredentials == nil
       ? SecItemAdd(query.merging(values) { $1 } as CFDictionary, nil)
       : SecItemUpdate(query as CFDictionary, values as CFDictionary)
     guard status == errSecSuccess else { throw KeychainFailure(status: status) }

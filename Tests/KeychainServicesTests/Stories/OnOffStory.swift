@@ -17,7 +17,9 @@ struct OnOffStory {
   }
 
   @Test(
-    "Setting, removing, and setting the passcode again deletes items of the passcode class",
+    "Removing the passcode deletes items of the passcode class, and setting it again does not restore them",
+    // The statuses of adding and reading a key, of reading and adding it without a passcode, and of reading it with a
+    // new passcode.
     arguments: [
       (kSecAttrAccessibleWhenUnlocked as String, [0, 0, 0, -25299, 0]),
       (kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly as String, [0, 0, -25300, -25293, -25300]),

@@ -8,18 +8,18 @@ struct PasscodeGuesser {
   struct Report {
     /// The passcode, or `nil` if no guess was correct.
     let passcode: String?
-    let guesses: Int
+    let guessCount: Int
     /// The duration in seconds.
     let time: Double
 
-    var guessesPerSecond: Double { Double(guesses) / time }
+    var guessesPerSecond: Double { Double(guessCount) / time }
 
     /// The time for all passcodes of this length, in seconds.
     func worstCase(symbols: Int, length: Int) -> Double { pow(Double(symbols), Double(length)) / guessesPerSecond }
 
     var text: String {
       """
-      \(passcode.map { "the passcode is \($0)" } ?? "no passcode found") after \(guesses) guesses
+      \(passcode.map { "the passcode is \($0)" } ?? "no passcode found") after \(guessCount) guesses
       \(Int(guessesPerSecond)) guesses per second; at most
         4 digits   \(Self.durationText(worstCase(symbols: 10, length: 4)))
         6 digits   \(Self.durationText(worstCase(symbols: 10, length: 6)))
@@ -64,6 +64,6 @@ struct PasscodeGuesser {
       }
     }
     let (seconds, attoseconds) = (ContinuousClock.now - start).components
-    return Report(passcode: passcode, guesses: count, time: Double(seconds) + Double(attoseconds) / 1e18)
+    return Report(passcode: passcode, guessCount: count, time: Double(seconds) + Double(attoseconds) / 1e18)
   }
 }

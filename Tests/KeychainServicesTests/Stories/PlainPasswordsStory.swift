@@ -11,7 +11,7 @@ struct PlainPasswordsStory {
   init() throws { phone = try DefaultKeychain.client() }
 
   /// Returns the code of the error that the closure throws, and checks its domain and description.
-  private func failure(_ body: () throws -> Void) throws -> Int? {
+  private func errorCode(_ body: () throws -> Void) throws -> Int? {
     do {
       try body()
       return nil
@@ -30,24 +30,24 @@ struct PlainPasswordsStory {
     try PlainPasswords.setPassword("sécond 🔑", service: "mail", account: "anna")
     #expect(try PlainPasswords.password(service: "mail", account: "anna") == "sécond 🔑")
     try PlainPasswords.deletePassword(service: "mail", account: "anna")
-    #expect(try failure { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25300)
-    #expect(try failure { try PlainPasswords.deletePassword(service: "mail", account: "anna") } == -25300)
+    #expect(try errorCode { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25300)
+    #expect(try errorCode { try PlainPasswords.deletePassword(service: "mail", account: "anna") } == -25300)
   }
 
   @Test("An empty service or account is -1001 in every function", arguments: [("", "anna"), ("mail", ""), ("", "")])
   func badArguments(service: String, account: String) throws {
-    #expect(try failure { try PlainPasswords.setPassword("x", service: service, account: account) } == -1001)
-    #expect(try failure { _ = try PlainPasswords.password(service: service, account: account) } == -1001)
-    #expect(try failure { _ = try PlainPasswords.requiredPassword(service: service, account: account) } == -1001)
-    #expect(try failure { try PlainPasswords.deletePassword(service: service, account: account) } == -1001)
+    #expect(try errorCode { try PlainPasswords.setPassword("x", service: service, account: account) } == -1001)
+    #expect(try errorCode { _ = try PlainPasswords.password(service: service, account: account) } == -1001)
+    #expect(try errorCode { _ = try PlainPasswords.requiredPassword(service: service, account: account) } == -1001)
+    #expect(try errorCode { try PlainPasswords.deletePassword(service: service, account: account) } == -1001)
     #expect(try phone.itemCount() == 0)
   }
 
   @Test("An empty password deletes the item and is -1001")
   func emptyPassword() throws {
     try PlainPasswords.setPassword("first", service: "mail", account: "anna")
-    #expect(try failure { try PlainPasswords.setPassword("", service: "mail", account: "anna") } == -1001)
-    #expect(try failure { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25300)
+    #expect(try errorCode { try PlainPasswords.setPassword("", service: "mail", account: "anna") } == -1001)
+    #expect(try errorCode { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25300)
   }
 
   @Test("An item with an empty secret has no password, and a required password is then -1002")
@@ -57,24 +57,24 @@ struct PlainPasswordsStory {
     ]
     #expect(SecItemAdd(entry as CFDictionary, nil) == errSecSuccess)
     #expect(try PlainPasswords.password(service: "mail", account: "anna") == nil)
-    #expect(try failure { _ = try PlainPasswords.requiredPassword(service: "mail", account: "anna") } == -1002)
-    #expect(try failure { _ = try PlainPasswords.requiredPassword(service: "mail", account: "bert") } == -1002)
+    #expect(try errorCode { _ = try PlainPasswords.requiredPassword(service: "mail", account: "anna") } == -1002)
+    #expect(try errorCode { _ = try PlainPasswords.requiredPassword(service: "mail", account: "bert") } == -1002)
   }
 
   @Test("Other errors have the status of the keychain, such as -25308 on a locked phone")
   func locked() throws {
     try PlainPasswords.setPassword("first", service: "mail", account: "anna")
     try phone.lock()
-    #expect(try failure { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25308)
-    #expect(try failure { _ = try PlainPasswords.requiredPassword(service: "mail", account: "anna") } == -25308)
-    #expect(try failure { try PlainPasswords.setPassword("x", service: "mail", account: "bert") } == -25308)
+    #expect(try errorCode { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25308)
+    #expect(try errorCode { _ = try PlainPasswords.requiredPassword(service: "mail", account: "anna") } == -25308)
+    #expect(try errorCode { try PlainPasswords.setPassword("x", service: "mail", account: "bert") } == -25308)
   }
 
   @Test("An app without access groups receives -34018")
   func noEntitlement() throws {
     let appWithoutGroups = KeychainClient(phone.device, as: "stranger")
     let code = try appWithoutGroups.perform {
-      try failure { try PlainPasswords.setPassword("x", service: "mail", account: "anna") }
+      try errorCode { try PlainPasswords.setPassword("x", service: "mail", account: "anna") }
     }
     #expect(code == -34018)
   }

@@ -5,6 +5,7 @@ import VirtualDevice
 /// A clock that only advances during waits and by `advance(by:)`.
 final class TestClock: Sendable {
   private struct State {
+    /// The time in seconds since 2001-01-01: an arbitrary time with a fraction of a second.
     var seconds = 785_412_345.25
     var waits: [Duration] = []
   }

@@ -52,9 +52,9 @@ struct TestEnvironment {
     let session = try phone.device.openSession(.writing, verb: "restore")
     defer { session.invalidate() }
     let backup = try BackupArchive.open(.path(path))
-    let archive = try backup.open(
+    let unlockedBackup = try backup.open(
       with: backup.unlock(password: secret(password)), deviceKey: try session.deviceKey())
-    let plan = try Restorer.plan(archive, onto: session, policy: .replace)
+    let plan = try Restorer.plan(unlockedBackup, onto: session, policy: .replace)
     try Restorer.restore(plan, onto: session)
     return plan
   }
@@ -69,7 +69,7 @@ extension KeychainClient {
   func setPasscode() throws { try setPasscode(TestEnvironment.passcode) }
   func removePasscode() throws { try removePasscode(TestEnvironment.passcode) }
 
-  /// Runs the closure with this client.
+  /// Runs the closure with this client for its keychain calls.
   func perform<Result>(_ body: () throws -> Result) rethrows -> Result { try DefaultKeychain.using(self, body) }
 
   /// Returns the number of items on the device, of all apps.

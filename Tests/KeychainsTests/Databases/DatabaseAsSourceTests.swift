@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Keychain databases as sources of items")
 struct DatabaseAsSourceTests {
-  /// Decrypts the rows of a database with the keys in it, and returns them with the source that is made from them.
+  /// Decrypts the rows of a database with its own keys, and returns the rows and the dump that is made from them.
   private static func source(
     _ bytes: [UInt8], log: [UInt8] = []
   ) throws -> (dump: KeychainDump, rows: [KeychainDatabase.DecryptedRow]) {
@@ -31,7 +31,7 @@ struct DatabaseAsSourceTests {
     #expect(source.nature.hasSuffix("with its keys stored unencrypted in it, like a Simulator's"))
   }
 
-  @Test("Columns that differ from the decrypted item are reported")
+  @Test("Columns that differ from the decrypted item are listed")
   func columns() throws {
     let unchangedRows = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log()).rows
     #expect(unchangedRows.allSatisfy { $0.differingColumns.isEmpty && $0.hasMatchingDigest != false })
@@ -60,7 +60,7 @@ struct DatabaseAsSourceTests {
   func appClip() throws {
     let (source, rows) = try Self.source(DatabaseFile.changed(by: "UPDATE genp SET clip = 1 WHERE rowid = 2"))
     let flagged = source.items.filter { $0.item?[.appClip] == .integer(1) }
-    #expect(flagged.map(\.entry) == [1] && rows.allSatisfy { $0.differingColumns.isEmpty })
+    #expect(flagged.map(\.entryPosition) == [1] && rows.allSatisfy { $0.differingColumns.isEmpty })
   }
 
   @Test("All rows of a database without keys are listed as undecryptable items")
@@ -92,7 +92,7 @@ struct ClassKeyFileTests {
     #expect(try Self.keys("\u{FEFF}{\"6\": \"\(Self.digits)\"}").count == 1)
   }
 
-  @Test("Invalid class key files are rejected with a byte offset and without any digit")
+  @Test("Invalid class key files are rejected with a byte offset, and the error quotes no digit")
   func invalidFiles() throws {
     let digits = Self.digits
     let files: [(text: String, reason: String)] = [

@@ -5,9 +5,9 @@ import TestSupport
 
 /// The database of the test vectors, and modified copies of it.
 enum DatabaseFile {
-  /// The database with 12 items.
+  /// The database, which has 12 items.
   static func bytes() throws -> [UInt8] { try TestVectors.database()["base64"].base64Bytes }
-  /// The log of the database with another item.
+  /// The log of the database, which adds a thirteenth item.
   static func log() throws -> [UInt8] { try TestVectors.database()["wal"]["base64"].base64Bytes }
 
   struct SQLiteFailure: Error { let message: String }

@@ -50,7 +50,7 @@ struct KeychainDatabaseTests {
     #expect(database.journalStatus == .partiallyApplied && database.rows.count == 13)
   }
 
-  @Test("A database with its log has 13 items, the last of them only in the log")
+  @Test("A database with its log has 13 items, of which the last is only in the log")
   func withLog() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log())
     #expect(database.journalStatus == .applied)
@@ -80,7 +80,7 @@ struct KeychainDatabaseTests {
     }
   }
 
-  @Test("A log with another page size belongs to another database and is not applied")
+  @Test("A log with a different page size belongs to another database and is not applied")
   func logOfOtherPages() throws {
     let otherFile = try DatabaseFile.changed(by: "PRAGMA page_size = 4096; VACUUM")
     let database = try KeychainDatabase(file: otherFile, log: DatabaseFile.log())
@@ -88,7 +88,7 @@ struct KeychainDatabaseTests {
     #expect(database.rows.count == 12)
   }
 
-  @Test("A log that would damage an intact database belongs to another one and is not applied")
+  @Test("A log that would damage an intact database belongs to another database and is not applied")
   func logOfOtherDatabase() throws {
     let otherFile = try DatabaseFile.changed(by: "DROP TABLE ckmirror; DROP TABLE outgoingqueue; VACUUM")
     let database = try KeychainDatabase(file: otherFile, log: DatabaseFile.log())

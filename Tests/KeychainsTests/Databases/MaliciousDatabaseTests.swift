@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Malicious keychain databases")
 struct MaliciousDatabaseTests {
-  /// Returns the code of the error of reading a database, or `nil` if there is none.
+  /// Returns the error code of an attempt to read a database, or `nil` if the database is read.
   private func code(_ file: [UInt8], limit: Int = 1000) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
       _ = try KeychainDatabase(file: file, log: [], acceptingAtMost: limit)
@@ -26,7 +26,7 @@ struct MaliciousDatabaseTests {
     #expect(code(try DatabaseFile.changed(by: dropTables)) == .unknownDatabase)
   }
 
-  @Test("Indexes of a database count as damaged if their check exceeds its limit of CPU time")
+  @Test("If checking the indexes exceeds the CPU time limit, they count as damaged")
   func indexes() throws {
     let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
     let file = try DatabaseFile.changed(
@@ -51,7 +51,7 @@ struct MaliciousDatabaseTests {
     #expect(try KeychainDatabase(file: file).indexState == .sound)
   }
 
-  @Test("If a database lacks an item table, the others are read and the missing one is listed")
+  @Test("If a database lacks an item table, the other tables are read and the missing table is listed")
   func missingTable() throws {
     let database = try KeychainDatabase(file: DatabaseFile.changed(by: "DROP TABLE keys"))
     #expect(database.missingTables == [.key] && database.rows.count == 10)
@@ -80,7 +80,7 @@ struct MaliciousDatabaseTests {
     #expect(try KeychainDatabase(file: file).rows.count == 12)
   }
 
-  @Test("A database that is truncated anywhere is rejected as damaged")
+  @Test("A truncated database is rejected")
   func truncated() throws {
     let intact = try DatabaseFile.bytes()
     for count in stride(from: 512, to: intact.count, by: 5 * 512) {
@@ -107,6 +107,7 @@ struct MaliciousDatabaseTests {
       var changedFile = intact
       changedFile[offset] ^= 0xFF
       let database = try? KeychainDatabase(file: changedFile)
+      // The intact database has 12 rows. A damaged page may repeat one.
       #expect((database?.rows.count ?? 0) <= 13, "\(offset)")
     }
   }

@@ -59,7 +59,8 @@ struct OldDatabaseFile {
     ]
   }
 
-  /// Returns a real item of iOS 5, its key wrapped by this test's class key, and the vector with its column values.
+  /// Returns a real item of iOS 5, and the test vector with its column values. This test's class key wraps the item's
+  /// key.
   static func realItem() throws -> (blob: [UInt8], vector: TestVectors) {
     let vector = try TestVectors.section("item_blob_v2")
     let blob = try ItemBlob(parsing: vector["blob"].bytes)
@@ -132,8 +133,8 @@ struct OldSchemaTests {
     let hashOfOtherValue = { (_: String) in Self.hashed("mallory") }
     for (account, isAccepted) in [(hash, true), (value, true), (hashOfOtherValue, false)] {
       let database = try Self.database(account: account)
-      let firstItem = try #require(try database.decrypted(with: Self.keys(of: database)).first)
-      #expect(firstItem.differingColumns.contains(.account) == !isAccepted)
+      let firstRow = try #require(try database.decrypted(with: Self.keys(of: database)).first)
+      #expect(firstRow.differingColumns.contains(.account) == !isAccepted)
     }
   }
 

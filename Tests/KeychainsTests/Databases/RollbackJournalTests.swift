@@ -129,7 +129,7 @@ struct RollbackJournalTests {
     static let sectorSize = 20..<24
   }
 
-  @Test("An empty journal, and one with a zeroed header as after a commit, are ignored")
+  @Test("An empty journal and a journal with a zeroed header, as after a commit, are ignored")
   func committed() throws {
     let unfinished = try UnfinishedChange("UPDATE genp SET data = randomblob(9000)")
     let zeros = [UInt8](repeating: 0, count: JournalHeader.byteCount)

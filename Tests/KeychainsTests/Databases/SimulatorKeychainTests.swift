@@ -75,12 +75,13 @@ struct SimulatorKeychainTests {
     #expect(!errors.contains { $0.summary.contains("class key") || $0.meaning.advice.contains("digits") })
   }
 
-  @Test("An inserted item is encrypted like the others, and every other row stays the same")
+  @Test("An inserted item is encrypted like the existing items, and every existing row stays the same")
   func added() throws {
     let folder = try SimulatorFolder()
     let rowsBefore = try folder.rows().map(Self.stored)
     let keychain = try SimulatorKeychain(path: folder.path)
     #expect(try keychain.insert(Self.item("anna", secret: "tr0ub4dor"), replacingExisting: false) == .added)
+    // The image of the database is used only if the commit fails.
     try keychain.commit(changing: [])
     let rows = try folder.rows()
     #expect(rows.count == rowsBefore.count + 1)
@@ -140,7 +141,7 @@ struct SimulatorKeychainTests {
     #expect(try folder.rows().map(Self.stored) == rowsBefore)
   }
 
-  @Test("A class without a key gets one, and existing keys are kept")
+  @Test("A class without a key gets a key, and only this class")
   func newClass() throws {
     let folder = try SimulatorFolder(
       DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp; DELETE FROM inet"), hasLog: false)
@@ -152,7 +153,7 @@ struct SimulatorKeychainTests {
     #expect(try folder.rows().filter { $0.result.isOpen }.count >= 2)
   }
 
-  @Test("The App Clip flag is stored in its column, with 0 for other items, and is not an attribute")
+  @Test("The App Clip flag is stored in its column, with 0 for an app's item, and is not an attribute")
   func appClip() throws {
     let folder = try SimulatorFolder()
     let keychain = try SimulatorKeychain(path: folder.path)

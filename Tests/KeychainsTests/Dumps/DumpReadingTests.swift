@@ -76,7 +76,7 @@ struct DumpReadingTests {
     #expect(item.item?.accessGroup == "apple", "a final NUL is not part of the text")
     #expect(item.item?[.account] == .string("anna"))
     #expect(item.item?[.synchronizable] == .integer(1))
-    #expect(item.item?[.isInvisible] == .string("007"), "it is not a canonical number")
+    #expect(item.item?[.isInvisible] == .string("007"), "007 is not a canonical number")
     #expect(item.item?.modificationDate?.secondsSinceReferenceDate == moment)
     #expect(item.item?.creationDate == nil)
     #expect(item.unusableAttributes == [.creationDate])
@@ -101,10 +101,10 @@ struct DumpReadingTests {
 
     #expect(dump.format == .items)
     #expect(dump.items.map(\.kind) == [.genericPassword, .internetPassword, .certificate, .key])
-    #expect(dump.items.map(\.entry) == [3, 1, 2, 0])
+    #expect(dump.items.map(\.entryPosition) == [3, 1, 2, 0])
     #expect(dump.items.map(\.tableSource) == [.inferred, .inferred, .inferred, .stated])
-    #expect(dump.skipped == [.identity: 1, .unknownTable: 1, .noTable: 1])
-    #expect(dump.unknownTables == ["tombs\u{202E}"])
+    #expect(dump.skippedEntryCounts == [.identity: 1, .unknownTable: 1, .noTable: 1])
+    #expect(dump.unknownTableNames == ["tombs\u{202E}"])
     #expect(dump.entryCount == 7)
     #expect(dump.items.last?.item?.attributes.keys.contains("TamperCheck") == false)
   }
@@ -122,13 +122,13 @@ struct DumpReadingTests {
     #expect(secret(dump.items[0]) == Array("hunter2".utf8))
     #expect(
       dump.items[0].item?[.account] == .string("anna"),
-      "it is also valid Base64, but nothing states that it encodes bytes")
+      "the account is also valid Base64, but nothing states that it encodes bytes")
     #expect(dump.items[0].item?.creationDate?.secondsSinceReferenceDate == moment)
     #expect(dump.items[1].fault?.reason == .malformed)
     #expect(!dump.items[1].hasSecret)
   }
 
-  @Test("A JSON dump with a byte order mark before it is read")
+  @Test("A JSON dump can begin with a byte order mark")
   func byteOrderMark() throws {
     let bytes = Array("\u{FEFF}[{\"item_class\": \"kSecClassGenericPassword\", \"account\": \"a\"}]".utf8)
     #expect(KeychainDump.hasSignature(Array(bytes.prefix(KeychainDump.signatureByteCount))))
@@ -162,10 +162,10 @@ struct DumpReadingTests {
     #expect(mail.item?[.accessControl] == .string("kSecAccessControlUserPresence"))
     #expect(mail.item?[.type] == .integer(5))
     #expect(!key.hasSecret && key.fault == nil)
-    #expect(dump.skipped == [.identity: 1, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
+    #expect(dump.skippedEntryCounts == [.identity: 1, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
   }
 
-  @Test("Placeholders in objection's JSON count as missing values, and the exact secret is used beside them")
+  @Test("Placeholders in objection's JSON count as missing values, and a secret in the other member is used")
   func placeholders() throws {
     // The first, third and last come from objection's helpers.ts, and the second from its keychain.ts.
     let placeholders = [

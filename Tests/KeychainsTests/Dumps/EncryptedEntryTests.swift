@@ -15,7 +15,7 @@ struct EncryptedEntryTests {
     bytes = try vector["base64"].base64Bytes
   }
 
-  /// Reads the dump after a text in it is replaced.
+  /// Reads the dump with a part of its text replaced.
   private func dump(replacing old: String, with new: String) throws -> KeychainDump {
     let text = String(decoding: bytes, as: UTF8.self)
     #expect(text.contains(old), "\(old)")
@@ -28,10 +28,10 @@ struct EncryptedEntryTests {
     let expected = try vector["items"].elements
 
     #expect(dump.format == .encryptedEntries)
-    #expect(dump.skipped == [.unknownLayout: 1])
+    #expect(dump.skippedEntryCounts == [.unknownLayout: 1])
     #expect(dump.items.count == 6 && expected.count == 6)
     for item in dump.items {
-      let expectedItem = expected[item.entry]
+      let expectedItem = expected[item.entryPosition]
       let verdict = try expectedItem["verdict"].string
       #expect(try item.kind.rawValue == expectedItem["table"].string)
       #expect(item.tableSource == .stated)
@@ -60,7 +60,7 @@ struct EncryptedEntryTests {
       ])
   }
 
-  @Test("Attributes determine the table of an entry without one, and undecryptable entries are skipped")
+  @Test("Attributes determine the table of an entry that names no table, and undecryptable entries are skipped")
   func withoutTables() throws {
     let dump = try dump(replacing: "<key>table</key>", with: "<key>other</key>")
 
@@ -69,7 +69,7 @@ struct EncryptedEntryTests {
         .genericPassword, .genericPassword, .genericPassword, .genericPassword, .internetPassword,
       ])
     #expect(dump.items.allSatisfy { $0.tableSource == .inferred })
-    #expect(dump.skipped == [.unknownLayout: 1, .noTable: 1])
+    #expect(dump.skippedEntryCounts == [.unknownLayout: 1, .noTable: 1])
   }
 
   private func faults(_ dump: KeychainDump) -> [String?] { dump.items.map { $0.fault?.reason.rawValue } }
@@ -117,9 +117,12 @@ struct EncryptedEntryTests {
     #expect(dump.items.filter(\.hasSecret).map(\.protection) == [.afterFirstUnlock, .whenUnlockedThisDeviceOnly])
   }
 
-  /// Reads a dump with other entries.
+  /// Reads a dump with the given entries.
   ///
-  /// - Parameter xml: Keys and values beside the entries.
+  /// - Parameters:
+  ///   - entries: The entries in XML.
+  ///   - xml: Keys and values beside the entries.
+  ///   - limit: The maximum number of entries.
   private func dump(entries: String, beside xml: String = "", limit: Int = 10) throws -> KeychainDump {
     try KeychainDump(
       parsing: plist(
@@ -132,8 +135,8 @@ struct EncryptedEntryTests {
     let dump = try dump(
       entries: "<string/><dict/><dict>\(text("table", "idnt"))</dict><dict>\(text("table", "x"))</dict>")
     #expect(dump.items.isEmpty)
-    #expect(dump.skipped == [.notAnItem: 1, .noTable: 1, .identity: 1, .unknownTable: 1])
-    #expect(dump.unknownTables == ["x"])
+    #expect(dump.skippedEntryCounts == [.notAnItem: 1, .noTable: 1, .identity: 1, .unknownTable: 1])
+    #expect(dump.unknownTableNames == ["x"])
   }
 
   @Test("Too many entries are rejected")

@@ -12,11 +12,11 @@ struct KeychainDumpTests {
       (0, .key), (2, .genericPassword), (3, .key), (5, .genericPassword),
     ]
     let items = kindsByEntry.map { entry, kind in
-      DumpedItem(entry: entry, kind: kind, content: .attributesOnly(KeychainItem(kind: kind), nil))
+      DumpedItem(entryPosition: entry, kind: kind, content: .attributesOnly(KeychainItem(kind: kind), nil))
     }
-    let dump = KeychainDump(format: .items, items: items, skipped: [.identity: 1, .noTable: 1])
+    let dump = KeychainDump(format: .items, items: items, skippedEntryCounts: [.identity: 1, .noTable: 1])
 
-    #expect(dump.items.map(\.entry) == [2, 5, 0, 3])
+    #expect(dump.items.map(\.entryPosition) == [2, 5, 0, 3])
     #expect(dump.items.map(\.index) == [0, 1, 2, 3])
     #expect(dump.entryCount == 6)
   }
@@ -24,9 +24,10 @@ struct KeychainDumpTests {
   @Test("An item that cannot be decrypted has a reason and its protection class")
   func undecryptable() {
     let fault = DumpFault(.tagMismatch, "the secret's tag does not match")
-    let undecryptable = DumpedItem(entry: 0, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
+    let undecryptable = DumpedItem(
+      entryPosition: 0, kind: .key, content: .undecryptable(fault, protection: .whenUnlocked))
     let attributesOnly = DumpedItem(
-      entry: 1, kind: .key,
+      entryPosition: 1, kind: .key,
       content: .attributesOnly(KeychainItem(kind: .key, attributes: [.protection: .string("ck")]), fault))
 
     #expect(undecryptable.item == nil)

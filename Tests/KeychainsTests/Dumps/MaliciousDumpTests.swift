@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Malicious dumps")
 struct MaliciousDumpTests {
-  /// Returns the code of the error of reading a dump, or `nil` if there is none.
+  /// Returns the error code of an attempt to read a dump, or `nil` if the dump is read.
   private func code(_ bytes: [UInt8]) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
       _ = try KeychainDump(parsing: bytes)
@@ -79,7 +79,7 @@ struct MaliciousDumpTests {
       item.unusableAttributes == ["acct", "agrp", "cdat", "musr", "pdmn", "sync", "v_Data", "xyzw"])
     #expect(item.item?.attributes == [.service: .string("a")])
     #expect(item.fault?.reason == .malformed)
-    #expect(dump.skipped == [.notAnItem: 2])
+    #expect(dump.skippedEntryCounts == [.notAnItem: 2])
   }
 
   @Test("The first value of a repeated key is used, and repetitions are counted")
@@ -110,7 +110,7 @@ struct MaliciousDumpTests {
     let tables = (0..<20).map { "<key>t\($0)</key>\(entries(text("a", "b")))" }.joined()
     let dump = try KeychainDump(parsing: plist("<dict><key>genp</key><array/>\(tables)</dict>"))
 
-    #expect(dump.skipped == [.unknownTable: 20])
-    #expect(dump.unknownTables == (0..<8).map { "t\($0)" })
+    #expect(dump.skippedEntryCounts == [.unknownTable: 20])
+    #expect(dump.unknownTableNames == (0..<8).map { "t\($0)" })
   }
 }

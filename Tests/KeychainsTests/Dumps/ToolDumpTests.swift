@@ -26,7 +26,7 @@ struct ToolDumpTests {
     #expect(dump.format == .irestore && dump.recordedAttributes == nil)
     #expect(dump.items.map(\.kind) == [.genericPassword, .genericPassword, .genericPassword, .certificate])
     let (anna, otto, eve, certificate) = (dump.items[0], dump.items[1], dump.items[2], dump.items[3])
-    #expect(anna.item?[.account] == .string("YW5uYQ=="), "nothing states that it encodes bytes")
+    #expect(anna.item?[.account] == .string("YW5uYQ=="), "nothing states that the text encodes bytes")
     #expect(anna.item?[.service] == .string("chat.example & more"))
     #expect(anna.protection == .afterFirstUnlockThisDeviceOnly && anna.item?.isSynchronizable == true)
     #expect(anna.item?.creationDate?.secondsSinceReferenceDate == moment)
@@ -35,7 +35,7 @@ struct ToolDumpTests {
     #expect(otto.fault == DumpFault(.malformed, "the secret is not Base64 text") && !otto.hasSecret)
     #expect(eve.fault == nil && !eve.hasSecret)
     #expect(certificate.item?[.issuer] == .data([0x30, 0]) && certificate.unusableAttributes == [.serialNumber])
-    #expect(dump.skipped == [.unknownTable: 1, .notAnItem: 2] && dump.unknownTables == ["Extra"])
+    #expect(dump.skippedEntryCounts == [.unknownTable: 1, .notAnItem: 2] && dump.unknownTableNames == ["Extra"])
   }
 
   @Test("Newer versions of irestore list the types, so text and data in an attribute can be distinguished")
@@ -67,10 +67,10 @@ struct ToolDumpTests {
     #expect(dump.format == .irestore && dump.items.map(\.kind) == [.genericPassword, .genericPassword, .key])
     #expect(dump.items.map(\.protection) == [.alwaysThisDeviceOnly, nil, .whenUnlockedThisDeviceOnly])
     #expect(dump.items.map { $0.fault?.reason } == [.noClassKey, nil, .noClassKey])
-    #expect(dump.skipped == [.noTable: 1])
+    #expect(dump.skippedEntryCounts == [.noTable: 1])
   }
 
-  @Test("A dump of irestore whose JSON is invalid is rejected, with the location of the fault")
+  @Test("Output of irestore without valid JSON is rejected, and an error in the JSON states its location in the file")
   func irestoreLinesWithoutJSON() throws {
     for text in ["Selected MyPad 0123\n", "Selected MyPad\n{\n}\n", "Selected MyPad\n{\n"] {
       #expect(throws: KeyhaulError.self) { try dump(text) }
@@ -128,7 +128,7 @@ struct ToolDumpTests {
     #expect(certificate.fault == nil && !certificate.hasSecret)
     #expect(certificate.item?[.accessControl] == .string("kSecAccessControlUserPresence"))
     #expect(key.fault == DumpFault(.malformed, "raw is not Base64 text"))
-    #expect(dump.skipped == [.identity: 2, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
+    #expect(dump.skippedEntryCounts == [.identity: 2, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
   }
 
   @Test(
@@ -179,7 +179,7 @@ struct ToolDumpTests {
         + Self.printed("", "(null)")
         + Self.printed("eve", "<Not Accessible>") + Self.printed("empty", "")
         + "[INFO] No Internet Password Keychain items found.\n[HINT] You should unlock your device!\n")
-    #expect(dump.format == .keychainDumper && dump.items.count == 5 && dump.skipped.isEmpty)
+    #expect(dump.format == .keychainDumper && dump.items.count == 5 && dump.skippedEntryCounts.isEmpty)
     #expect(
       dump.items.map { secret($0).map { String(decoding: $0, as: UTF8.self) } } == [
         "hunter2", "two\nlines\n", nil, nil, nil,
@@ -190,7 +190,7 @@ struct ToolDumpTests {
     #expect(dump.recordedAttributes?.contains(.protection) == false)
   }
 
-  @Test("The text of the first versions has no headings, and a converted file may have other line ends")
+  @Test("Text without headings, as the first versions print it, is read, also with CRLF line ends")
   func firstVersion() throws {
     let lines = Self.printed("anna", "hunter2").split(separator: "\n", omittingEmptySubsequences: false)
     let item = lines.dropFirst(2).joined(separator: "\r\n")
@@ -228,14 +228,14 @@ struct ToolDumpTests {
       """
     let dump = try dump(
       "Identity\n--------\n" + certificate + key + key + certificate.replacing("Label: not", with: "not"))
-    #expect(dump.items.map(\.kind) == [.certificate, .key] && dump.skipped == [.identity: 1])
+    #expect(dump.items.map(\.kind) == [.certificate, .key] && dump.skippedEntryCounts == [.identity: 1])
     #expect(dump.items[0].protection == .afterFirstUnlock && dump.items[0].item?[.serialNumber] == .data([1, 2]))
     #expect(dump.items[1].item?[.applicationLabel] == .data([3, 4]))
     #expect(dump.items.allSatisfy { !$0.hasSecret && $0.fault == nil && $0.unusableAttributes.isEmpty })
   }
 
   @Test(
-    "An item with a line that the tool does not print there is not read",
+    "An item is not read if its lines are not exactly those that the tool prints",
     arguments: [
       ToolDumpTests.printed("anna\nKeychain Data: forged", "hunter2"),
       ToolDumpTests.printed("anna\nEntitlement Group: other", "hunter2"),
@@ -325,8 +325,8 @@ struct ToolDumpTests {
       "{\"General\": [{\"gena\": \"a\", \"v_Data\": \"aHVudGVyMg==\"}], \"Internet\": [], \"Certs\": null, \"Keys\": null}",
     ].map { Array($0.utf8) }
     var readCount = 0
-    for round in 0..<9_000 {
-      var bytes = examples[round % examples.count]
+    for iteration in 0..<9_000 {
+      var bytes = examples[iteration % examples.count]
       for _ in 0...Int.random(in: 0..<3, using: &random) { Self.damage(&bytes, using: &random) }
       guard let dump = try? KeychainDump(parsing: bytes) else { continue }
       readCount += 1
@@ -361,7 +361,7 @@ struct ToolDumpTests {
     }
   }
 
-  @Test("XML that is not a property list is rejected with a note about Elcomsoft's")
+  @Test("XML that is not a property list is rejected with a note about Elcomsoft's keychain XML")
   func otherXML() {
     #expect(
       throws: KeyhaulError(

@@ -37,7 +37,7 @@ struct AddingTests {
     #expect(try keychain.only(.internetPassword).attributes == stored.item.attributes)
   }
 
-  @Test("Items are accessible when unlocked by default, certificates and items of the push service always")
+  @Test("By default, items are accessible when unlocked and certificates always; the push service's stay on the device")
   func defaultProtection() throws {
     let keychain = try Keychain()
     for kind in ItemKind.allCases {
@@ -50,7 +50,7 @@ struct AddingTests {
     #expect(try keychain.sql("SELECT agrp, pdmn FROM cert") == [["'g'", "'dk'"], ["'com.apple.apsd'", "'dku'"]])
   }
 
-  @Test("Adding an item with the primary key of another one fails, and the first one stays")
+  @Test("Adding an item with the primary key of an existing item fails, and the existing item stays")
   func duplicate() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword(secret: "first"))
@@ -58,7 +58,7 @@ struct AddingTests {
     #expect(try keychain.only().secretText == "first")
   }
 
-  @Test("If one of several items cannot be added, none is")
+  @Test("If one of several items cannot be added, none of them is added")
   func several() throws {
     let keychain = try Keychain()
     let items = ["a", "b", "a"].map { KeychainItem.genericPassword($0) }
@@ -78,7 +78,7 @@ struct AddingTests {
     func validate(_ item: KeychainItem, keys: ClassKeys) throws -> StoredItem {
       try keychain.store.validateAdding(item, keys: keys, now: .seconds(1), random: keychain.random)
     }
-    let locked = try keychain.lockedKeys()
+    let lockedKeys = try keychain.lockedKeys()
 
     let validated = try validate(.genericPassword("a"), keys: keychain.keys)
     #expect(validated.item[.account] == KeychainItem.genericPassword("a")[.account])
@@ -86,11 +86,11 @@ struct AddingTests {
 
     try keychain.add(.genericPassword("a", secret: "first"))
     #expect(failure { _ = try validate(.genericPassword("a"), keys: keychain.keys) } == .duplicateItem)
-    #expect(failure { _ = try validate(.genericPassword("b"), keys: locked) } == .interactionNotAllowed)
+    #expect(failure { _ = try validate(.genericPassword("b"), keys: lockedKeys) } == .interactionNotAllowed)
     #expect(try keychain.only().secretText == "first")
   }
 
-  @Test("An added item replaces a corrupt row and keeps its number")
+  @Test("An added item replaces a corrupt row and keeps the row's number")
   func replacesCorrupt() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword(secret: "first"))
@@ -109,7 +109,7 @@ struct AddingTests {
     #expect(try keychain.only().secretText == "second")
   }
 
-  @Test("An added item replaces a tombstone and keeps its UUID and persistent reference")
+  @Test("An added item replaces a tombstone and keeps the tombstone's UUID and persistent reference")
   func replacesTombstone() throws {
     let keychain = try Keychain()
     let item = KeychainItem.genericPassword().with([.synchronizable: .integer(1)])
@@ -128,10 +128,10 @@ struct AddingTests {
   @Test("While the device is locked, only items of accessible classes can be added")
   func locked() throws {
     let keychain = try Keychain()
-    let locked = try keychain.lockedKeys()
+    let lockedKeys = try keychain.lockedKeys()
     func add(_ protection: ProtectionClass) throws {
       let item = KeychainItem.genericPassword(protection.rawValue, as: protection)
-      try keychain.store.add(item, keys: locked, now: .seconds(1), random: keychain.random)
+      try keychain.store.add(item, keys: lockedKeys, now: .seconds(1), random: keychain.random)
     }
     for protection in [ProtectionClass.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly] {
       #expect(failure { try add(protection) } == .interactionNotAllowed)
@@ -141,18 +141,18 @@ struct AddingTests {
     #expect(KeyhaulError(.interactionNotAllowed, "").category == .locked)
   }
 
-  @Test("A duplicate of a locked item is detected without its key")
+  @Test("A duplicate is detected although the existing item's class key is not in memory")
   func lockedDuplicate() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword())
-    let locked = try keychain.lockedKeys()
+    let lockedKeys = try keychain.lockedKeys()
     let item = KeychainItem.genericPassword(as: .always)
     #expect(
-      failure { try keychain.store.add(item, keys: locked, now: .seconds(1), random: keychain.random) }
+      failure { try keychain.store.add(item, keys: lockedKeys, now: .seconds(1), random: keychain.random) }
         == .duplicateItem)
   }
 
-  @Test("An item that requires a passcode cannot be added on a device without one")
+  @Test("An item that requires a passcode cannot be added on a device without a passcode")
   func withoutPasscode() throws {
     let item = KeychainItem.genericPassword(as: .whenPasscodeSetThisDeviceOnly)
     let phone = try Keychain()

@@ -10,7 +10,7 @@ import Testing
 struct BulkImportTests {
   private static let schema = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
-  /// Creates items. In each hundred, two have the same primary key, so that their import conflicts.
+  /// Creates items. In each hundred, two items have the same primary key, so their import conflicts.
   private func items(_ count: Int) -> [KeychainItem] {
     (0..<count).map { number in
       let account = "person-\(number.isMultiple(of: 100) ? number + 1 : number)"
@@ -81,7 +81,7 @@ struct BulkImportTests {
   func recreatedIndexes() throws {
     let keychain = try Keychain()
     try restore(items(20), into: keychain, announcedCount: 20)
-    // An index that is created again is the last one in this order.
+    // This order lists an index last when it was created again.
     let namesInOrder = "SELECT name FROM sqlite_master ORDER BY rowid"
     let namesBefore = try keychain.sql(namesInOrder)
     try restore(items(30), into: keychain, announcedCount: 1_999)

@@ -54,6 +54,7 @@ struct UpdatingTests {
     let keychain = try Keychain()
     try keychain.add(.genericPassword())
     #expect(try update(keychain, [.protection: .string("ck")]) == 1)
+    // In an encrypted item, the class follows the version word of 4 bytes.
     #expect(try keychain.sql("SELECT pdmn, substr(hex(data), 9, 2) FROM genp") == [["'ck'", "'07'"]])
     let keys = try keychain.lockedKeys()
     #expect(try keychain.store.find(ItemQuery(wantsSecret: true), keys: keys).items.count == 1)
@@ -94,7 +95,7 @@ struct UpdatingTests {
     #expect(try keychain.sql("SELECT count(*) FROM genp") == [["0"]])
   }
 
-  @Test("A locked item stops an update")
+  @Test("An item whose class key is not in memory stops an update")
   func locked() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword())
@@ -186,7 +187,7 @@ struct DeletingTests {
     #expect(try keychain.sql("SELECT count(*) FROM genp") == [["0"]])
   }
 
-  @Test("A deletion of a locked item leaves no tombstone")
+  @Test("Deleting an item whose class key is not in memory leaves no tombstone")
   func lockedItem() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword().with([.synchronizable: .integer(1)]))
@@ -221,7 +222,7 @@ struct DeletingTests {
     try keychain.add(.genericPassword("b"))
     try keychain.tamper("UPDATE genp SET data = NULL WHERE rowid = 1")
     let found = try keychain.store.find(ItemQuery(), keys: keychain.keys)
-    try keychain.store.remove(found.undecodable.map(\.summary.reference))
+    try keychain.store.remove(found.undecodableRows.map(\.summary.reference))
     #expect(try keychain.sql("SELECT rowid FROM genp") == [["2"]])
   }
 

@@ -65,7 +65,7 @@ struct ColumnsTests {
     #expect(try keychain.sql("SELECT ptcl, port, typeof(ptcl) FROM inet") == [["'imps'", "993", "'text'"]])
   }
 
-  @Test("A key's class is stored as the hash of four bytes, and its application label unhashed for identity joins")
+  @Test("The class of a key is stored as the hash of four bytes, and the application label is stored unhashed")
   func key() throws {
     let keychain = try Keychain()
     let label = Array(UInt8(1)...20)

@@ -46,13 +46,13 @@ struct ConditionTests {
     #expect(try accounts(keychain) == ["ben"])
   }
 
-  @Test("Updates and deletions with a condition fail while a possible match is locked")
+  @Test("Updates and deletions with a condition fail while the class key of a possible match is not in memory")
   func locked() throws {
     let keychain = try keychainWithItems()
-    let locked = try keychain.lockedKeys()
+    let lockedKeys = try keychain.lockedKeys()
     let calls: [() throws -> Void] = [
-      { _ = try delete(keychain, keys: locked) }, { _ = try update(keychain, keys: locked) },
-      { _ = try keychain.store.rows(matching: query, keys: locked) },
+      { _ = try delete(keychain, keys: lockedKeys) }, { _ = try update(keychain, keys: lockedKeys) },
+      { _ = try keychain.store.rows(matching: query, keys: lockedKeys) },
     ]
     for call in calls {
       let error = #expect(throws: KeyhaulError.self) { try call() }

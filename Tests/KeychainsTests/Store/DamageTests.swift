@@ -17,7 +17,7 @@ struct DamagedRowTests {
     return keychain
   }
 
-  /// Returns for each row whether it is undecodable.
+  /// Returns whether each row is undecodable.
   private func undecodableRows(_ keychain: Keychain, keys: ClassKeys) throws -> [Bool] {
     try keychain.store.rows(includingTombstones: false, keys: keys).map { $0.fault?.isPermanent ?? false }
   }
@@ -38,7 +38,7 @@ struct DamagedRowTests {
   }
 
   @Test(
-    "A column value of another type does not affect other rows",
+    "A wrong column value makes only its own row undecodable",
     arguments: [
       "data = NULL", "data = 'text'", "data = 7", "data = x''", "data = zeroblob(100)", "pdmn = NULL, data = NULL",
       "sha1 = 'x', cdat = 'x', mdat = x'00', data = 1.5", "tomb = 0.0, sync = 'x', data = NULL",
@@ -50,7 +50,7 @@ struct DamagedRowTests {
     try keychain.tamper("UPDATE genp SET \(change) WHERE rowid = 2")
     let found = try keychain.store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys)
     #expect(found.items.map(\.rowID) == [1, 3])
-    #expect(found.undecodable.map(\.summary.reference.rowID) == [2])
+    #expect(found.undecodableRows.map(\.summary.reference.rowID) == [2])
     #expect(try keychain.store.rowSummaries(includingTombstones: true).count == 3)
   }
 
@@ -137,7 +137,7 @@ struct KeychainErrorTests {
   }
 
   @Test(
-    "A full disk is reported as such if SQLite could not use a file, and other system errors by their text",
+    "If SQLite could not use a file, a full disk has its own code, and the reason ends with the system's error text",
     arguments: [
       (.SQLITE_IOERR, .noSpace, .diskFull), (.SQLITE_IOERR_SHMSIZE, .diskQuotaExceeded, .diskFull),
       (.SQLITE_CANTOPEN, .noSpace, .diskFull), (.SQLITE_IOERR, .ioError, .storeIO),

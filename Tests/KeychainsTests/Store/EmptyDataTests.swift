@@ -72,6 +72,7 @@ struct EmptyDataTests {
     try addMinimalItems(to: keychain)
     let summariesWithText = try keychain.store.rowSummaries(includingTombstones: true)
     try writeEmptyBlobs(in: keychain)
+    // Four values in `musr`, and one each in `pkhh` and `klbl`. `sql` writes a blob as x and its hexadecimal digits.
     let emptyBlob = "x"
     #expect(try allRows(keychain).joined().joined().filter { $0 == emptyBlob }.count == 6)
     let summariesWithBlobs = try keychain.store.rowSummaries(includingTombstones: true)
@@ -183,7 +184,7 @@ struct OldEmptyDataTests {
     }
   }
 
-  @Test("After a power failure during normalization, the database has the old or the new state")
+  @Test("After a power failure during normalization, the database has its old state, and opening normalizes it")
   func powerLoss() throws {
     let keychain = try oldKeychain((0..<300).map { "account \($0)" })
     let copyBefore = keychain.directory.path("before.db")
@@ -201,7 +202,7 @@ struct OldEmptyDataTests {
     }
     try store.close()
     #expect(try emptyDataTypes(in: keychain.path) == ["text"])
-    // The copies are in the state after a power failure. The change is not committed, so that opening normalizes them.
+    // The copies are in the state after a power failure, in which the change is not committed.
     for path in [copyBefore, copyDuring] {
       #expect(try emptyDataTypes(in: path) == ["blob"], "\(path)")
       let opened = try KeychainStore.open(at: path)
@@ -223,7 +224,7 @@ struct OldEmptyDataTests {
   }
 
   @Test(
-    "Of two duplicate rows, the one modified last stays, or with equal dates the one with empty text",
+    "Of two duplicate rows, the row modified last stays; if the dates are equal, the row with empty text stays",
     arguments: [(5, 9, "text"), (9, 5, "blob"), (7, 7, "text")] as [(Double, Double, String)])
   func duplicates(dateOfBlob: Double, dateOfText: Double, remaining: String) throws {
     let keychain = try Keychain()

@@ -8,8 +8,9 @@ import Testing
 
 @Suite("Import conflicts with existing rows")
 struct ImportConflictTests {
-  /// The reference in the column, and the one in the backup, which begins with the table.
+  /// The backup's reference, as it is stored in the column.
   private let backupReference = [UInt8](repeating: 0xBB, count: 16)
+  /// The backup's reference, as it is stored in the backup: it begins with the table.
   private var reference: [UInt8] { Array("genp".utf8) + backupReference }
 
   /// Creates a keychain with one restored row.
@@ -30,7 +31,7 @@ struct ImportConflictTests {
   private let old = KeychainItem.genericPassword(secret: "old")
   private let new = KeychainItem.genericPassword(secret: "new").with([.uuid: .string("NEW")])
 
-  @Test("A later item replaces the row in place, with its own dates and UUID and the backup's reference")
+  @Test("A later item replaces the row in place, with the dates, UUID and reference from the backup")
   func later() throws {
     let keychain = try keychain(old.dated(1000))
     let resolution = try keychain.restore(new.dated(1001), reference: reference)
@@ -87,7 +88,7 @@ struct ImportConflictTests {
     #expect(try keychain.only().secretText == "old")
   }
 
-  @Test("An item with a date replaces a row without one")
+  @Test("An item with a date replaces a row without a date")
   func undatedRow() throws {
     let keychain = try keychain(old)
     #expect(try keychain.restore(new.dated(3)).outcome == .replaces(.existingUndated))
@@ -111,7 +112,7 @@ struct ImportConflictTests {
     #expect(try row(keychain) == ["1", "5.0", "1.0", "'NEW'", "x" + backupReference.hex, "0"])
   }
 
-  @Test("A locked row stops the import, and nothing is changed")
+  @Test("A row whose class key is not in memory stops the import, and nothing is changed")
   func locked() throws {
     let keychain = try keychain(old.dated(1000))
     let rowsBefore = try keychain.sql("SELECT * FROM genp")
@@ -126,7 +127,7 @@ struct ImportConflictTests {
     #expect(try keychain.sql("SELECT * FROM genp") == rowsBefore)
   }
 
-  @Test("The store makes the same decision as a plan from the rows", arguments: [999.0, 1000, 1001])
+  @Test("The store makes the decision that a plan predicts from the rows", arguments: [999.0, 1000, 1001])
   func planAndStore(date: Double) throws {
     let keychain = try keychain(old.dated(1000))
     let incoming = try IncomingItem(new.dated(date))

@@ -63,6 +63,7 @@ struct OpeningTests {
     try keychain.store.read { (transaction) throws(KeyhaulError) in
       let database = transaction.database
       #expect(try database.columnValues(sql: "PRAGMA journal_mode") == [[.text("wal")]])
+      // 2 is FULL.
       #expect(try database.columnValues(sql: "PRAGMA synchronous") == [[.integer(2)]])
       #expect(try database.columnValues(sql: "PRAGMA secure_delete") == [[.integer(1)]])
       #expect(try database.columnValues(sql: "PRAGMA trusted_schema") == [[.integer(0)]])
@@ -75,6 +76,7 @@ struct OpeningTests {
     try keychain.store.close()
     let store = try KeychainStore.open(at: keychain.path, durability: .onClose)
     try store.read { (transaction) throws(KeyhaulError) in
+      // 1 is NORMAL.
       #expect(try transaction.database.columnValues(sql: "PRAGMA synchronous") == [[.integer(1)]])
       #expect(try transaction.database.columnValues(sql: "PRAGMA journal_mode") == [[.text("wal")]])
     }
@@ -114,16 +116,16 @@ struct OpeningTests {
     #expect(throws: KeyhaulError.self) { try store.count(of: .key) }
   }
 
-  @Test("Calls on other threads fail with the same error or finish while a store is being closed")
+  @Test("While a store is being closed, calls on other threads finish or report that it is closed")
   func closedConcurrently() async throws {
     let store = try KeychainStore.inMemory()
     let errors = await withTaskGroup(of: String?.self) { group in
-      for number in 0..<8 {
+      for task in 0..<8 {
         group.addTask {
-          for round in 0..<50 {
+          for iteration in 0..<50 {
             do throws(KeyhaulError) {
               _ = try store.count(of: .genericPassword)
-              if number == 0, round == 10 { try store.close() }
+              if task == 0, iteration == 10 { try store.close() }
             } catch {
               return error.code == .closed ? nil : error.description
             }
@@ -175,7 +177,7 @@ struct OpeningTests {
     #expect(try KeychainStore.open(at: keychain.path).count(of: .genericPassword) == 0)
   }
 
-  @Test("An absent file is not available, and a folder or another file is damaged")
+  @Test("An absent file is reported as not available, and a folder or a file that is not a database as damaged")
   func notDatabases() throws {
     let directory = try TemporaryDirectory()
     #expect(refusal(directory.path("absent.db"))?.code == .notAvailable)
@@ -226,7 +228,7 @@ struct OpeningTests {
     #expect(error?.category == .damaged)
   }
 
-  @Test("A database with an unfinished upgrade, whose version has the previous one in its upper half, is accepted")
+  @Test("A database is accepted if its version contains the previous version in the upper half, as during an upgrade")
   func unfinishedUpgrade() throws {
     let keychain = try Keychain()
     try keychain.store.close()

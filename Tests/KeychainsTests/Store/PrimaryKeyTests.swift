@@ -86,7 +86,7 @@ struct PrimaryKeyTests {
     #expect(try areDuplicates(first, second) == (PrimaryKey(of: first) == PrimaryKey(of: second)))
   }
 
-  @Test("The primary key of a decrypted item equals its row's")
+  @Test("The primary key of a decrypted item equals the primary key of its row")
   func itemsAndRows() throws {
     let keychain = try Keychain()
     var items = Self.pairs.map(\.0)

@@ -42,7 +42,7 @@ struct RestoringTests {
     #expect(stored.modificationDate == nil)
   }
 
-  @Test("A valid reference beside an item takes precedence over the reference in the item")
+  @Test("A valid reference stored next to an item takes precedence over the one inside it")
   func references() throws {
     let referenceInItem = [UInt8](repeating: 0x11, count: 16)
     let referenceBesideItem = [UInt8](repeating: 0x22, count: 16)
@@ -51,9 +51,9 @@ struct RestoringTests {
       try restored(item, reference: bytes)[.persistentReference]?.dataValue
     }
     #expect(try restoredReference(Array("genp".utf8) + referenceBesideItem) == referenceBesideItem)
-    let ofOtherTable = Array("inet".utf8) + referenceBesideItem
-    let withRowNumber = Array("genp".utf8) + [0, 0, 0, 0, 0, 0, 0, 9]
-    for invalidReference in [nil, ofOtherTable, withRowNumber, [1, 2, 3]] {
+    let referenceToOtherTable = Array("inet".utf8) + referenceBesideItem
+    let referenceByRowNumber = Array("genp".utf8) + [0, 0, 0, 0, 0, 0, 0, 9]
+    for invalidReference in [nil, referenceToOtherTable, referenceByRowNumber, [1, 2, 3]] {
       #expect(try restoredReference(invalidReference) == referenceInItem)
     }
   }
@@ -64,7 +64,7 @@ struct RestoringTests {
     #expect(try restored(item)[.persistentReference]?.dataValue?.count == 16)
   }
 
-  @Test("Items of all users except the system keychain become items of the single user")
+  @Test("A restore assigns all items to the single user, except those of the system keychain")
   func users() throws {
     let user: [UInt8] = [0xA7, 0x5A, 0x3A, 0x35, 0xA5, 0x57, 0x4B, 0x10, 0xBE, 0x2E, 0x83, 0x94, 0, 0, 1, 0xF5]
     let system = try [UInt8](hex: "F623AE5CCC814CAC8AD4F0013F313511")
@@ -158,6 +158,7 @@ struct RestoringTests {
       try transaction.deleteNonSynced()
     }
 
+    // The label column contains the SHA-1 of the label.
     let remaining = try ItemKind.allCases.flatMap { kind in
       try keychain.sql("SELECT labl FROM \(kind.rawValue)").joined()
     }
@@ -225,8 +226,8 @@ struct RestoringTests {
       }
     }
 
-    let itemsBefore = try KeychainStore.open(at: copy).find(ItemQuery(), keys: keychain.keys)
-    #expect(itemsBefore.items.map(\.item[.account]) == [.string("old")])
+    let recovered = try KeychainStore.open(at: copy).find(ItemQuery(), keys: keychain.keys)
+    #expect(recovered.items.map(\.item[.account]) == [.string("old")])
     #expect(try keychain.store.count(of: .genericPassword) == 500)
   }
 

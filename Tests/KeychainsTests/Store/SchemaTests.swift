@@ -63,7 +63,7 @@ private enum AppleSchema {
     CREATE TABLE metadatakeys(keyclass TEXT NOT NULL,actualKeyclass TEXT,data BLOB,UNIQUE(keyclass))
     """
 
-  /// Each table and the columns with an index of their own. The index is named after both.
+  /// Each table and the columns that have their own index. An index is named after its table and column.
   static let singleColumnIndexes: [(table: String, columns: String)] = [
     ("genp", "type acct svce sha1 vwht tkid UUID persistref ggrp"),
     ("inet", "type alis acct sdmn srvr ptcl atyp port path sha1 vwht tkid UUID persistref ggrp"),
@@ -101,7 +101,7 @@ struct SchemaTests {
     }
   }
 
-  @Test("A new database has Apple's tables exactly")
+  @Test("A new database has exactly Apple's tables")
   func tables() throws {
     let expected = [
       AppleSchema.genericPasswords, AppleSchema.internetPasswords, AppleSchema.certificates, AppleSchema.keys,

@@ -39,7 +39,7 @@ struct SearchingTests {
     #expect(try accounts(keychain, ItemQuery(attributes: [.account: .string("zoe")])) == [])
   }
 
-  @Test("Searching by an unknown attribute finds nothing without a kind and fails with one")
+  @Test("A search by an unknown attribute fails if it names a kind of item, and finds nothing otherwise")
   func unknownAttributes() throws {
     let keychain = try keychainWithItems()
     #expect(try keychain.find(ItemQuery(attributes: ["zzzz": .integer(1)])).isEmpty)
@@ -77,7 +77,7 @@ struct SearchingTests {
     #expect(try keychain.find(withSecret).map(\.item.secretText) == ["correct horse"])
   }
 
-  @Test("A changed access group column does not make an item visible to another group")
+  @Test("Changing an item's access group column does not make the item visible to that group")
   func changedGroup() throws {
     let keychain = try keychainWithItems()
     try keychain.tamper("UPDATE genp SET agrp = 'two' WHERE agrp = 'one'")
@@ -97,7 +97,7 @@ struct SearchingTests {
     #expect(try keychain.store.rowSummaries(includingTombstones: true).count == 2)
   }
 
-  @Test("A locked item among the matches ends the search")
+  @Test("A matching item whose class key is not in memory ends the search with an error")
   func locked() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("locked"))
@@ -112,7 +112,7 @@ struct SearchingTests {
 
 @Suite("Listing keychain rows")
 struct RowListingTests {
-  @Test("Rows are listed by kind and number, with column values even if an item is locked")
+  @Test("Rows are listed by kind and number, with column values even if a class key is not in memory")
   func order() throws {
     let keychain = try Keychain()
     try keychain.add(KeychainItem(kind: .key, attributes: [.accessGroup: .string("g"), .protection: .string("dk")]))

@@ -32,6 +32,7 @@ struct UnreadableDiskTests {
       } catch {
         failureCount += 1
         #expect(error.code == .storeIO, "read \(firstFailingRead): \(error)")
+        // The result code is 10 (SQLITE_IOERR) or 11 (SQLITE_CORRUPT).
         #expect(error.reason.hasPrefix("SQLite returned 1"), "read \(firstFailingRead): \(error)")
       }
     }
@@ -62,7 +63,7 @@ struct UnreadableDiskTests {
 
 /// Injects errors into SQLite's reads of one file.
 private enum FailingReads {
-  /// The file, by its inode, the number of its first read that fails, and the number of reads so far.
+  /// The file's inode, the number of the first read that fails, and the number of reads until now.
   private static let state = Locked((inode: UInt64(0), firstFailingRead: 0, count: 0))
 
   /// Makes all reads of a file fail, starting with the read of this number.

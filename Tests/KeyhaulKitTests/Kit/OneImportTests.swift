@@ -9,7 +9,7 @@ struct OneImportTests {
   let new: VirtualDevice
   let path: String
 
-  /// Two phones. The old one has an item that can move and one that cannot.
+  /// Creates two phones. The old phone has an item that can move and an item that cannot.
   init() throws {
     home = try TemporaryDeviceSet()
     path = home.devices.path + "/old.tar"
@@ -96,7 +96,7 @@ struct OneImportTests {
     #expect(!FileManager.default.fileExists(atPath: path + ".2.tar"))
   }
 
-  @Test("A forecast needs no target, and with the source device it covers every item")
+  @Test("An outlook needs no target, and with the source device it covers every item")
   func outlook() throws {
     let backup = try Backup.create(from: old, password: Secret(utf8: "horse"), at: path, iterations: 1)
     let withSource = try backup.outlook()
@@ -137,7 +137,7 @@ struct OneImportTests {
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
   }
 
-  @Test("An open backup is locked for changes, and a backup that is being changed cannot be opened")
+  @Test("An open backup cannot be changed, and a backup that is being changed cannot be opened")
   func locks() throws {
     func isLocked() -> Bool {
       do { return try BackupLock.acquire(path, for: .writing) == nil } catch { return true }

@@ -7,7 +7,7 @@ import VirtualDevice
 extension TestSetup {
   /// Creates a phone from a bundled fixture.
   ///
-  /// - Parameter passcode: A passcode that replaces the fixture's.
+  /// - Parameter passcode: A passcode that replaces the passcode of the fixture.
   func bundled(_ fixture: String, named name: String? = nil, passcode: String? = nil) throws -> VirtualDevice {
     let bytes = try #require(BundledFixtures.bytes(named: fixture))
     return try home.create(

@@ -33,11 +33,11 @@ struct CraftedBackup {
   private func makeKeybag(random: SeededRandomSource) throws -> (Keybag, ClassKeys) {
     let deviceKey = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
     let salt = try random.bytes(20)
-    let secondRound = password == nil ? nil : Keybag.SecondRound(rounds: 1, salt: salt)
+    let secondStep = password == nil ? nil : Keybag.SecondStep(iterations: 1, salt: salt)
     let passcodeKey = try PasswordDerivation.passcodeKey(
       password: Secret(utf8: password ?? ""),
       parameters: .init(
-        salt: salt, iterations: 10, sha256Step: secondRound.map { .init(salt: $0.salt, iterations: $0.rounds) }))
+        salt: salt, iterations: 10, sha256Step: secondStep.map { .init(salt: $0.salt, iterations: $0.iterations) }))
     let fileClasses: ClosedRange<UInt32> = 1...4
     let records = try (UInt32(1)...11).reversed().map { number in
       let isUnbound = fileClasses.contains(number) || unboundClasses.contains(number)
@@ -46,7 +46,7 @@ struct CraftedBackup {
       ).makeRecord(passcodeKey: passcodeKey, deviceKey: deviceKey, random: random)
     }
     let keybag = try Keybag(
-      type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondRound: secondRound, classKeys: records)
+      type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondStep: secondStep, classKeys: records)
     return (keybag, try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey))
   }
 }

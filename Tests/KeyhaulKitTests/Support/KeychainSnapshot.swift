@@ -5,7 +5,7 @@ import KeychainCrypto
 import KeychainFormats
 import VirtualDevice
 
-/// The contents of a phone's keychain file, read only with SQL and the keys, without the code that restores.
+/// The contents of a phone's keychain file, read with plain SQL and the keys, and not with the code under test.
 struct KeychainSnapshot {
   struct Row {
     let kind: ItemKind
@@ -115,8 +115,8 @@ struct ItemKey: Hashable, CustomStringConvertible {
 
   /// Creates the primary key of an item.
   ///
-  /// - Parameter isAfterRestore: Whether to create the key after a restore: Safari's old passwords become
-  ///   synchronizable, and users other than the system's become the single user.
+  /// - Parameter isAfterRestore: Whether to create the key that the item has after a restore. Then Safari's old passwords
+  ///   are synchronizable, and all users except the system become the single user.
   init(_ item: KeychainItem, isAfterRestore: Bool = false) {
     kind = item.kind
     let becomesSynchronized = isAfterRestore && item.isOldSafariPassword
@@ -124,6 +124,7 @@ struct ItemKey: Hashable, CustomStringConvertible {
       if code == "sync", becomesSynchronized { return .integer(1) }
       if code == "musr", isAfterRestore, item[code] != .data(Self.systemUser) { return .data([]) }
       switch item[code] {
+      // A numeric column stores the Booleans and the string "1" as numbers.
       case .boolean(let flag)? where Self.numericColumns.contains(code): return .integer(flag ? 1 : 0)
       case .string("1")? where Self.numericColumns.contains(code): return .integer(1)
       case .data(let bytes)?: return .data(bytes)

@@ -32,13 +32,13 @@ extension PlanDocument {
       MigrationPlan.Decision.sample(3, nil, .unreadable(.tagMismatch), "312 bytes at 7994"),
     ]
     return PlanDocument(
-      made: "2026-11-21T09:12:44Z",
+      planTime: "2026-11-21T09:12:44Z",
       source: .init(
-        kind: .archive, name: "family.backup", device: "4C1F0A2B-9D3E5F60718293A4", made: "2026-11-20T18:04:10Z",
+        kind: .archive, name: "family.backup", device: "4C1F0A2B-9D3E5F60718293A4", backupDate: "2026-11-20T18:04:10Z",
         deviceName: "old-phone", encrypted: true, digest: digest),
       target: .init(
-        name: name, sameDevice: sameDevice, claimsSameDevice: false, state: "unlocked", passcodeSet: true, items: 2,
-        revision: revision),
+        name: name, sameDevice: sameDevice, claimsSameDevice: false, state: "unlocked", isPasscodeSet: true,
+        itemCount: 2, revision: revision),
       plan: MigrationPlan(
         decisions: decisions ?? standard, removed: removed, policy: policy, isSameDevice: sameDevice, imports: [],
         removedRowCount: 0),

@@ -48,8 +48,8 @@ struct PlanVerifier {
     decisionsByKey[key]?.last { $0.outcome == .migrates(.new) || $0.outcome == .migrates(.replaces) }?.index
   }
 
-  private mutating func require(_ condition: Bool, _ decision: MigrationPlan.Decision, _ claim: String) {
-    if !condition { differences.append("item \(decision.index), \(decision.outcome): \(claim)") }
+  private mutating func require(_ condition: Bool, _ decision: MigrationPlan.Decision, _ problem: String) {
+    if !condition { differences.append("item \(decision.index), \(decision.outcome): \(problem)") }
   }
 
   private mutating func check(_ decision: MigrationPlan.Decision) {
@@ -97,7 +97,7 @@ struct PlanVerifier {
     }
   }
 
-  /// Whether the row is an item that both the backup and the target have.
+  /// Returns whether a key's row is an item that both the backup and the target have.
   private func isStoredAsIdentical(_ key: ItemKey) -> Bool {
     (decisionsByKey[key] ?? []).contains {
       $0.outcome == .migrates(.identical) && rowsAfter[key]?.portableContents == backupItems[$0.index].portableContents

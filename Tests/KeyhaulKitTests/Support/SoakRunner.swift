@@ -184,7 +184,8 @@ final class SoakRunner {
     return opened.items.map(\.item)
   }
 
-  /// Returns whether the backup contains exactly these items, and the source device decrypts all of them.
+  /// Returns whether the backup contains exactly these items, and the source device decrypts all of them. For `nil`,
+  /// returns whether there is no backup.
   private func backupContains(_ items: [KeychainItem]?) throws -> Bool {
     guard let items else { return (try? BackupArchive.open(.path(path))) == nil }
     guard let actual = try? backupItems() else { return false }

@@ -6,7 +6,7 @@ import TestSupport
 /// A random sequence of steps with two phones and a backup, on many independent lanes. Each lane has its own accounts.
 ///
 /// The seed, the lanes and the steps determine everything. A lane's action in a step does not depend on other lanes or
-/// steps, so either can be left out.
+/// steps, so lanes and steps can be left out.
 struct SoakScenario: CustomStringConvertible {
   enum Action: String, CaseIterable { case insert, change, backUp, edit, rekey, restore, restoreToSource }
 
@@ -29,9 +29,10 @@ struct SoakScenario: CustomStringConvertible {
     self.seed = seed
     lanes = (0..<UInt64(laneCount)).map { $0 }
     var random = SeededRandom(seed: seed)
-    let between: [Action] = [.change, .edit, .edit, .rekey, .restore, .restoreToSource, .backUp]
+    // Half of the scenarios have no change before the backup.
     var actions: [Action] = [.insert, .change].dropLast(Int.random(in: 0...1, using: &random)) + [.backUp]
-    actions += (0..<Int.random(in: 0...3, using: &random)).compactMap { _ in between.randomElement(using: &random) }
+    let nextActions: [Action] = [.change, .edit, .edit, .rekey, .restore, .restoreToSource, .backUp]
+    actions += (0..<Int.random(in: 0...3, using: &random)).compactMap { _ in nextActions.randomElement(using: &random) }
     actions.append(Int.random(in: 0..<4, using: &random) == 0 ? .restoreToSource : .restore)
     steps = actions.enumerated().map { number, action in
       Step(
@@ -41,7 +42,7 @@ struct SoakScenario: CustomStringConvertible {
     }
   }
 
-  /// Returns the random numbers for a lane in a step.
+  /// Returns a generator that depends only on the seed, the lane and the step.
   func random(_ lane: UInt64, _ step: Step) -> SeededRandom {
     SeededRandom(seed: seed &* 0x9E37_79B9_7F4A_7C15 ^ lane &* 0xC2B2_AE3D_27D4_EB4F ^ step.number &* 0x1656_67B1)
   }

@@ -6,13 +6,13 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-/// Writes tampered backups, like an attacker who knows the password: every byte can be changed and encrypted again, with
-/// all keys except those that need the phone's hardware key.
+/// Writes tampered backups, like an attacker who knows the password. The attacker can change every byte and encrypt it
+/// again, with all keys except those that need the phone's hardware key.
 struct TamperingWriter {
   let setup: TestSetup
   let password: String?
 
-  /// Backs up a phone, with changes to everything except the keys.
+  /// Backs up a phone with changed contents, which are encrypted with the original class keys.
   func backUp(
     _ phone: VirtualDevice, named name: String = "forged", changing edit: (inout BackupContents) throws -> Void
   ) throws -> String {
@@ -58,7 +58,7 @@ extension BackupContents {
 }
 
 extension KeychainBackupFile.Entry {
-  /// Returns the entry with another class number in its blob.
+  /// Returns the entry with a different class number in its blob.
   func withClassNumber(_ keyClass: KeyClass) throws -> KeychainBackupFile.Entry {
     var entry = self
     let old = try ItemBlob(parsing: blob ?? [])
@@ -73,7 +73,7 @@ extension KeychainBackupFile.Entry {
 }
 
 extension Keybag.ClassKey {
-  /// Returns the record with another class number.
+  /// Returns the record with a different class number.
   func withClass(_ keyClass: KeyClass) -> Keybag.ClassKey {
     Keybag.ClassKey(
       uuid: uuid ?? [], keyClass: keyClass, wrap: wrap ?? [], keyType: keyType ?? .symmetric,

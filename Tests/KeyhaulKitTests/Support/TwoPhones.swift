@@ -4,7 +4,7 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-/// Two phones. The old one has an item of every class that a backup can contain.
+/// Two phones. The old phone has an item of every class that a backup can contain.
 struct TwoPhones {
   static let migratable: [ProtectionClass] = [.whenUnlocked, .afterFirstUnlock, .always]
   static let deviceOnly: [ProtectionClass] = [
@@ -33,7 +33,9 @@ struct TwoPhones {
     var isSameDevice: Bool?
   }
 
-  /// Restores a tampered backup to a phone with an empty keychain.
+  /// Restores a tampered backup to a phone with an empty keychain; by default, to the new phone.
+  ///
+  /// - Parameter password: The password, or `.some(nil)` to give none. `nil` means the password of the writer.
   func restore(_ path: String, onto phone: VirtualDevice? = nil, password: String?? = .none) throws -> RestoreResult {
     let session = try (phone ?? new).openTestSession()
     defer { session.invalidate() }

@@ -98,6 +98,7 @@ struct AuthenticatorExportTests {
       .neverInBackup, .deviceKey, .appPassword, .unpublishedKey, .unpublishedStorage, .keychainKey(count: 1),
       .keychainKey(count: 2), .file(reason: "it is cut short"),
     ]
+    // The two obstacles with a count have the same identifier.
     #expect(Set(obstacles.map(\.identifier)).count == 7)
     for app in AuthenticatorApp.allCases {
       for obstacle in obstacles {

@@ -21,13 +21,14 @@ struct CertificatesAndKeysTests {
       func item(_ keyClass: Int64, _ bytes: [UInt8]) -> KeychainItem {
         .make(.key, [.keyClass: .integer(keyClass), .type: .integer(type), .label: .string("k")], bytes)
       }
+      // The key class 1 is a private key, and 0 is a public key.
       return Vector(
         name: try vector["name"].string, privateItem: item(1, try vector["private_hex"].bytes),
         publicItem: item(0, try vector["public_hex"].bytes))
     }
   }
 
-  @Test("Exported keys are the same keys for openssl")
+  @Test("OpenSSL reads an exported key as the same key")
   func openSSL() throws {
     for vector in try vectors() {
       let export = ItemExport([vector.privateItem], as: .certificatesAndKeys)
@@ -47,7 +48,7 @@ struct CertificatesAndKeysTests {
     }
   }
 
-  @Test("Exported certificates have the same bytes after openssl reads them")
+  @Test("OpenSSL reads an exported certificate as the same bytes")
   func certificates() throws {
     let vectors = try TestVectors.certificates()["certificates"].elements
     #expect(!vectors.isEmpty)
@@ -76,6 +77,7 @@ struct CertificatesAndKeysTests {
 
   @Test("Keys of tokens, keys of unknown type and invalid bytes are left out with the reason")
   func omittedItems() {
+    // The key class 2 is a symmetric key. The type 73 is an elliptic-curve key, and 99 is unknown.
     let export = ItemExport(
       [
         .make(.key, [.tokenID: .string("com.apple.setoken"), .keyClass: .integer(1), .type: .integer(73)], [4]),

@@ -72,6 +72,7 @@ struct PasswordCSVTests {
     let inert = "\"'\(text)\""
     #expect(export.text.hasSuffix("\r\n\(inert),\(inert),\(inert),\(quoted),\(inert),\"\"\r\n"))
     #expect(export.counts.inertNameCount == 4)
+    // Only an ASCII character at the start makes a secret count as a formula.
     #expect(export.counts.formulaSecretCount == (text.hasPrefix("＝") ? 0 : 1))
   }
 

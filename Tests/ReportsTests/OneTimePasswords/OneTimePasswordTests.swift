@@ -77,6 +77,7 @@ struct OneTimePasswordTests {
     #expect(credentials.map { $0["issuer"] as? String } == ["Bank", "Mail"])
     #expect(credentials.map { $0["username"] as? String } == ["anna@example.org", "anna@example.org"])
     let rows = ItemExport(items, as: .passwords).text.split(separator: "\r\n").dropFirst()
+    // The columns before that of the one-time password have 35 characters.
     let expected = [#""Bank","","anna@example.org","","","#, #""Mail","","anna@example.org","","","#]
     #expect(rows.map { String($0.prefix(35)) } == expected)
   }
@@ -169,7 +170,7 @@ struct OneTimePasswordTests {
       [:], secret: "otpauth://totp/Bank:account\(index)?secret=JBSWY3DPEHPK3PXP&algorithm=SHA256&digits=8&issuer=Bank")
   }
 
-  @Test("Google Authenticator's message contains its one-time passwords, and its position among the messages")
+  @Test("Google Authenticator's message contains its one-time passwords, and its index among the messages")
   func migrationMessage() throws {
     let messages = try Self.thirteenItems.prefix(2).map { item in
       let password = try #require(OneTimePassword(item))
@@ -199,7 +200,8 @@ struct OneTimePasswordTests {
   func migrationPage() {
     let page = ItemExport(Self.thirteenItems, as: .migration)
     #expect(page.counts.count == 13 && page.counts.secretCount == 13 && page.counts.failure == nil)
-    #expect(page.text.components(separatedBy: "<svg").count == 2 + 1)
+    let codeCount = page.text.components(separatedBy: "<svg").count - 1
+    #expect(codeCount == 2)
     #expect(page.text.contains("Code 2 of 2"))
   }
 
@@ -211,9 +213,9 @@ struct OneTimePasswordTests {
 
   /// Reads a Protocol Buffer whose numbers and lengths are below 16,384.
   ///
-  /// A field begins with a byte with its number and its type (`number << 3 | type`). A number of type 0 follows, or the
-  /// length and the bytes of type 2. Each byte of a number or a length has seven bits, the lowest ones first. Its highest
-  /// bit is set if another byte follows.
+  /// A field begins with a byte with its number and its type (`number << 3 | type`). For type 0, a number
+  /// follows. For type 2, a length and that many bytes follow. Each byte of a number or a length has seven bits, the lowest
+  /// ones first. The highest bit of the byte is set if another byte follows.
   private func protobufFields(_ bytes: [UInt8]) -> [Field] {
     var remaining = bytes[...]
     func readNumber() -> Int {

@@ -24,7 +24,7 @@ def binary_plist(objects, offset_size=4, reference_size=4, count=None):
 
 
 def nested_arrays():
-    """Return a property list of 343 bytes with 10²³ values: each array has ten references to the next one."""
+    """Return a property list of 343 bytes with 10²³ values: each array has ten references to the next array."""
     arrays = [
         bytes([0xA0 | REFERENCE_COUNT]) + bytes([next_index] * REFERENCE_COUNT)
         for next_index in range(1, LEVEL_COUNT + 1)

@@ -18,7 +18,7 @@ DATABASE_HEADER_SIZE = 100
 
 
 def exit_codes_for(exit_code, commands):
-    """Return the expected exit codes of those commands that the fault affects."""
+    """Return the expected exit codes of the commands that the fault affects."""
     return {command: exit_code for command, exit_code in verify_and_plan(exit_code).items() if command in commands}
 
 
@@ -34,11 +34,11 @@ def row_fault(
 def entry_fault(name, summary, exit_code, change, file_name=KEYCHAIN, base="encrypted", commands=("verify", "plan")):
     """Return a fault of one file's entry in the manifest."""
     def edit(entries):
-        position = next(
+        entry_index = next(
             index for index, (file, _, _) in enumerate(entries) if (file.domain, file.path) == file_name)
-        entry = list(entries[position])
+        entry = list(entries[entry_index])
         change(entry)
-        entries[position] = tuple(entry)
+        entries[entry_index] = tuple(entry)
     return Fault(f"list-{name}", summary, exit_codes_for(exit_code, commands), (), base, edits={"listed": edit})
 
 
@@ -56,10 +56,10 @@ def set_value(index, value):
     return change
 
 
-def change_value(index, changed):
-    """Return an edit that calls a function with one value of a row or an entry, and stores the result."""
+def change_value(index, transform):
+    """Return an edit that transforms one value of a row or an entry."""
     def change(values):
-        values[index] = changed(values[index])
+        values[index] = transform(values[index])
     return change
 
 
@@ -233,7 +233,7 @@ def page_faults():
 def stored_database_faults():
     """Return faults of the stored bytes of Manifest.db, and of the files beside it."""
     yield stored_fault("empty", "Manifest.db is empty", lambda data: b"")
-    # These two keep every page. Only the padding after the last page is invalid.
+    # The next two faults keep every page. Only the padding after the last page is invalid.
     yield stored_fault("cut-by-one", "Manifest.db's last byte is missing", lambda data: data[:-1], partial_loss())
     yield stored_fault("cut-by-32", "Manifest.db's last two blocks are missing", lambda data: data[:-32])
     yield stored_fault(
@@ -267,7 +267,7 @@ def record_fault(
 ):
     """Return a fault of one record in Manifest.mbdb.
 
-    A record that is not readable ends the manifest, which shows only when all of it is read.
+    An unreadable record ends the manifest. This is found only when the whole manifest is read.
     """
     def edit(records):
         change(find_record(records, file_name))

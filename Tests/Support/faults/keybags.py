@@ -12,28 +12,28 @@ from keychain_backup.keybag import encoded_number
 from . import DAMAGED, PARTIAL, REFUSED, SUCCESS, WRONG_PASSWORD, Fault, flip_bit, partial_loss, verify_and_plan
 
 # The largest sum of both iteration counts that Keyhaul accepts by default.
-LIMIT = 20_000_000
+MAX_ITERATIONS = 20_000_000
 NUMBER_OF_3_BYTES = b"\x00\x00\x07"
 
 
-def edit_record(name, change):
+def edit_record(tag, change):
     """Return an edit of the first record with this tag.
 
     `change` returns the new value, or None to remove the record.
     """
 
     def edit(records):
-        position = next(index for index, record in enumerate(records) if record[0] == name)
+        position = next(index for index, record in enumerate(records) if record[0] == tag)
         value = change(records[position][1])
-        records[position:position + 1] = [] if value is None else [[name, value]]
+        records[position:position + 1] = [] if value is None else [[tag, value]]
     return edit
 
 
-def add_record(name, change):
+def add_record(tag, change):
     """Return an edit that adds a second record with this tag."""
     def edit(records):
-        position = next(index for index, record in enumerate(records) if record[0] == name)
-        records.insert(position + 1, [name, change(records[position][1])])
+        position = next(index for index, record in enumerate(records) if record[0] == tag)
+        records.insert(position + 1, [tag, change(records[position][1])])
     return edit
 
 
@@ -151,7 +151,7 @@ def derivation_faults():
         yield header_fault(
             f"{lower_case_name}-short", f"{name.decode()} has 3 bytes", DAMAGED,
             edit_record(name, replace_with(b"\x00\x00\x05")), "keybag")
-    largest_dpic = LIMIT - MODERN.sha1_iterations
+    largest_dpic = MAX_ITERATIONS - MODERN.sha1_iterations
     yield header_fault("dpic-over-the-limit", "the sum of DPIC and ITER exceeds the limit by one", REFUSED,
                        edit_record(b"DPIC", replace_with(encoded_number(largest_dpic + 1))), "rounds")
 

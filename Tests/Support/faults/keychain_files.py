@@ -51,13 +51,13 @@ def content_fault(name, summary, exit_code, change, *messages, base="encrypted")
     )
 
 
-def set_number(position, value):
+def set_number(offset, value):
     """Return an edit that sets a 32-bit number."""
-    return lambda data: data[:position] + struct.pack("<I", value) + data[position + 4:]
+    return lambda data: data[:offset] + struct.pack("<I", value) + data[offset + 4:]
 
 
 def with_attributes(**changed):
-    """Return an edit that sets attributes of an item, or removes those that are None."""
+    """Return an edit that sets attributes of an item, or removes attributes whose new value is None."""
     def change(plaintext):
         dictionary = {**apple_der.decode(plaintext), **changed}
         return apple_der.encode({name: value for name, value in dictionary.items() if value is not None})
@@ -71,7 +71,7 @@ def with_date(text):
 
 def with_indefinite_length(plaintext):
     """Return the dictionary with an indefinite length, which DER forbids."""
-    # A length of 128 or more has the number of its bytes in the first one.
+    # If the length is 128 or more, its first byte is the number of the bytes that follow.
     has_long_length = plaintext[1] & 0x80
     content_start = 2 + (plaintext[1] & 0x7F if has_long_length else 0)
     return plaintext[:1] + b"\x80" + plaintext[content_start:] + b"\x00\x00"

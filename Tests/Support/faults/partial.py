@@ -122,14 +122,14 @@ def _leaf_pages(data, number):
 
 
 class FilesTable:
-    """The leaf pages of the Files table. `find_root` is an edit of the stage `sql`, and comes before the others."""
+    """The leaf pages of the Files table. `find_root` is an edit of the stage `sql`, and must run first."""
 
     def find_root(self, connection):
         """Record the root page of the table."""
         self.root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'Files'").fetchone()[0]
 
     def leaves(self, data):
-        """Return the leaf pages that have the keychain's row, and the others."""
+        """Return the leaf pages that have the keychain's row, and all other leaf pages."""
         name = KEYCHAIN[1].encode()
         leaves = _leaf_pages(data, self.root)
         with_keychain = [number for number in leaves if name in _page(data, number)]
@@ -137,7 +137,7 @@ class FilesTable:
 
 
 def overwrite_leaf(has_keychain=False):
-    """Return edits that overwrite a leaf page of the Files table: the keychain's, or one without the keychain."""
+    """Return edits that overwrite a leaf page of the Files table, with or without the keychain's row."""
     table = FilesTable()
 
     def overwrite(data):
@@ -171,7 +171,8 @@ def truncate_manifest():
 class DecryptedCopy:
     """A copy whose stored files are decrypted. The manifest, the keybag and the records are unchanged.
 
-    Each method is an edit of a stage. Two note the unencrypted contents, and two store these instead of the encrypted.
+    Each method is an edit of a stage. Two methods note the unencrypted contents, and two store them in
+    place of the encrypted contents.
     """
 
     def note_files(self, entries):

@@ -59,7 +59,7 @@ def with_entity(declared, reference=b"&e;"):
 
 
 def nested_arrays(depth):
-    """Return a binary property list of arrays, each in the one before."""
+    """Return a binary property list of nested arrays, each in the previous array."""
     arrays = [b"\xa1" + struct.pack(">H", index + 1) for index in range(depth)]
     return binary_plist([*arrays, b"\x09"], reference_size=2)
 

@@ -1,6 +1,6 @@
 """Read and write iOS backups with a keychain, independently of Keyhaul's Swift code.
 
-The package follows the description of the format. It needs Python 3.9 or newer and the package `cryptography`.
+The package follows docs/Format.md. It needs Python 3.9 or newer and the package `cryptography`.
 """
 
 

@@ -99,7 +99,7 @@ REPAIRED_DATE = Moment.from_rfc3339("2001-03-24T00:00:00Z")
 
 
 class MalformedDate(FormatError):
-    """The text of a date does not match the pattern of one.
+    """A text does not match the pattern of a date.
 
     Apple replaces such a date. A well-formed date that does not exist is an error instead.
     """

@@ -232,20 +232,20 @@ class BackupBuilder:
         """Return the manifest's entries (file, key field, digest), and the stored contents by identifier."""
         listed, stored = [], {}
         for file in files:
-            field = digest = None
+            key_field = digest = None
             if file.is_regular:
                 content = file.content
                 if self.options.is_encrypted:
                     key = self.random.bytes(32)
-                    field = struct.pack("<I", file.protection_class) + self.wrap_key(file.protection_class, key)
+                    key_field = struct.pack("<I", file.protection_class) + self.wrap_key(file.protection_class, key)
                     content = crypto.cbc_encrypt(key, crypto.pad(content))
                 digest = hashlib.sha1(content).digest() if file.has_digest else None
                 if file.is_stored:
                     stored[file.identifier] = content
-            listed.append((file, field, digest))
+            listed.append((file, key_field, digest))
         return self.stage("listed", listed), self.stage("stored", stored)
 
-    def _encoded_record(self, file, field, digest):
+    def _encoded_record(self, file, key_field, digest):
         """Return the record of a file in Manifest.db, or None if it has none."""
         if not file.has_record:
             return None
@@ -253,15 +253,15 @@ class BackupBuilder:
         record = mbfile.FileRecord(
             file.path or "", file.mode, size, file.protection_class, digest=digest, modified=UNIX_TIME,
             target=file.target)
-        if field is not None:
-            record.key_class, record.wrapped_key = int.from_bytes(field[:4], "little"), field[4:]
+        if key_field is not None:
+            record.key_class, record.wrapped_key = int.from_bytes(key_field[:4], "little"), key_field[4:]
         return record.encode()
 
     def _database(self, listed, manifest):
         """Return Manifest.db as it is stored. If it is encrypted, add its key to Manifest.plist."""
         rows = self.stage("rows", [
-            [file.identifier, file.domain, file.path, file.listed_flags, self._encoded_record(file, field, digest)]
-            for file, field, digest in listed
+            [file.identifier, file.domain, file.path, file.listed_flags, self._encoded_record(file, key_field, digest)]
+            for file, key_field, digest in listed
         ])
         content = self.stage("database", manifest_database(rows, self.edits.pop("sql", None)))
         if self.options.is_encrypted and self.options.encrypts_database:
@@ -274,11 +274,11 @@ class BackupBuilder:
         """Return Manifest.mbdb."""
         records = self.stage("records", [
             mbdb.Record(
-                _utf_8(file.domain), _utf_8(file.path), _utf_8(file.target), digest, field, file.mode,
+                _utf_8(file.domain), _utf_8(file.path), _utf_8(file.target), digest, key_field, file.mode,
                 modified=UNIX_TIME, changed=UNIX_TIME, created=UNIX_TIME,
                 size=len(file.content or b"") if file.size is None else file.size,
                 protection_class=file.protection_class)
-            for file, field, digest in listed
+            for file, key_field, digest in listed
         ])
         return self.stage("mbdb", mbdb.encode(records))
 

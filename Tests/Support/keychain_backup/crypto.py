@@ -97,7 +97,7 @@ def _ghash(subkey, data):
     for index in (2, 4, 8):
         for low in range(1, index):
             products[index + low] = products[index] ^ products[low]
-    # What to add for each value of the four bits that a shift removes.
+    # The element to add for each value of the four bits that a shift removes.
     reductions = []
     for value in range(16):
         for _ in range(4):

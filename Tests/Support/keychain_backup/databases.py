@@ -21,12 +21,13 @@ _FIRST_COLUMNS = {"genp": "cdat mdat desc icmt crtr type scrp labl alis invi neg
 _COMMON_COLUMNS = "data agrp pdmn sync tomb sha1 vwht tkid musr UUID sysb pcss pcsk pcsi persistref clip ggrp"
 COLUMNS = {table: f"{names} {_COMMON_COLUMNS}".split() for table, names in _FIRST_COLUMNS.items()}
 # Columns that have the SHA-1 digest of the attribute.
-HASHED = set(
+HASHED_COLUMNS = set(
     "desc icmt labl alis prot acct svce gena sdmn srvr atyp path subj issr slnr skid kcls atag pcsk pcsi".split()
 )
 # Columns that cannot be NULL. An absent attribute is 0, an empty value, or the hash of an empty value.
-_NUMBERS = {"genp": "", "inet": "ptcl port", "cert": "ctyp", "keys": "kcls crtr type bsiz esiz sdat edat"}
-_HASHED_KEYS = {"genp": "acct svce", "inet": "acct sdmn srvr atyp path", "cert": "issr slnr", "keys": "kcls atag"}
+_NUMBER_COLUMNS = {"genp": "", "inet": "ptcl port", "cert": "ctyp", "keys": "kcls crtr type bsiz esiz sdat edat"}
+_HASHED_KEY_COLUMNS = {"genp": "acct svce", "inet": "acct sdmn srvr atyp path", "cert": "issr slnr",
+                       "keys": "kcls atag"}
 _NEVER_NULL = "agrp musr vwht tkid ggrp persistref".split()
 VERSIONS = (7, 8)
 # The plaintext of a secret is padded to a multiple of this.
@@ -36,14 +37,14 @@ PADDING_SIZE = 20
 def _column(table, code, value):
     """Return the value that a column has for an attribute."""
     if value is None:
-        if code in _HASHED_KEYS[table].split():
+        if code in _HASHED_KEY_COLUMNS[table].split():
             return hashlib.sha1(bytes(4) if code == "kcls" else b"").digest()
-        if code in _NUMBERS[table].split() or code in ("sync", "tomb", "clip"):
+        if code in _NUMBER_COLUMNS[table].split() or code in ("sync", "tomb", "clip"):
             return 0
         return "" if code in _NEVER_NULL or code == "klbl" else None
     if isinstance(value, apple_der.Moment):
         return float(value.seconds)
-    if code in HASHED:
+    if code in HASHED_COLUMNS:
         return hashlib.sha1(_hashed_bytes(value)).digest()
     return "" if value == b"" else value
 
@@ -83,7 +84,7 @@ class Writer:
         self.metadata_keys = {number: self.rng.randbytes(32) for number in CLASS_NUMBERS.values()}
 
     def wrap(self, number, key):
-        """Return the stored form of a key of a class."""
+        """Return the key of a class as the database stores it."""
         if self.store == "class":
             return crypto.wrap(self.class_keys[number], key)
         return key + bytes.fromhex(self.store) * 8
@@ -92,7 +93,7 @@ class Writer:
         """Return the encrypted blob of an item.
 
         It is the version in 4 bytes, and a Protocol Buffers message: 1 is the secret, 2 the metadata, 3 the class.
-        In both parts, 1 is the ciphertext, 2 the wrapped key, and 3 the tamper check.
+        In the secret and the metadata, 1 is the ciphertext, 2 the wrapped key, and 3 the tamper check.
         """
         rng, number = self.rng, CLASS_NUMBERS[attributes["pdmn"]]
         tamper_check = f"{rng.randrange(2**32):08X}-0000-4000-8000-{rng.randrange(2**48):012X}"

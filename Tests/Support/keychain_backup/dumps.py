@@ -71,7 +71,7 @@ START = datetime.datetime(2024, 5, 6, 7, 8, 9)
 
 
 def make_items(seed, tables=TABLES, count=24):
-    """Return items as (table, attributes, secret). Values are text, numbers, dates and bytes; a secret may be None."""
+    """Return items as (table, attributes, secret). Values are strings, numbers, dates and bytes."""
     rng, result = random.Random(seed), []
     for number in range(count):
         table = tables[number % len(tables)]
@@ -96,7 +96,7 @@ def make_items(seed, tables=TABLES, count=24):
 
 
 def report_order(items):
-    """Return the items in the order of every report: by table, then by position in the dump."""
+    """Return the items in the order of every report: by table, then in the order of the dump."""
     return [item for table in TABLES for item in items if item[0] == table]
 
 
@@ -106,7 +106,7 @@ def _text_date(moment):
 
 
 def _untyped(code, value):
-    """Return a value as bytes, as tools write it that lose its type."""
+    """Return a value as bytes, as tools that lose its type write it."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, datetime.datetime):
@@ -317,7 +317,7 @@ def _encrypted_entry(rng, number, item, class_keys, has_tables=True):
     padding_count = 20 - len(data) % 20
     padded_data = data + bytes([padding_count]) * padding_count
     class_number = CLASS_NUMBERS[attributes["pdmn"]]
-    # Every second key is in base64. Some of the others have 4 or 8 bytes after them.
+    # Every second key is in base64. Some of the other keys have 4 or 8 bytes after them.
     is_base64 = number % 2
     stored_key = base64.b64encode(secret_key).decode() if is_base64 else secret_key + bytes(number % 3 * 4)
     entry = {

@@ -144,7 +144,7 @@ def _with_moments(dictionary):
 
 
 def digest(table, dictionary):
-    """Return the value of `sha1`: SHA-1 of the attributes that count, with defaults for absent ones."""
+    """Return the value of `sha1`: SHA-1 of the attributes that count, with defaults for absent attributes."""
     counted = {"sync": 0, "tomb": 0, "agrp": ""}
     counted.update(_DEFAULTS[table])
     counted.update((code, dictionary[code]) for code in _DIGESTED[table] if dictionary.get(code) is not None)

@@ -165,7 +165,7 @@ def _parse_records(data):
 
 
 def _unlock_class(class_key, passcode_key, device_key):
-    """Return the result of unlocking one class key. The password's wrapping is outside the device's."""
+    """Return the result of unlocking one class key. The device's key wraps it first, then the password's."""
     value = class_key.wrapped
     if class_key.wrap & WRAPPED_WITH_PASSWORD:
         try:

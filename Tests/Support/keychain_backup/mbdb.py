@@ -13,7 +13,7 @@ _FIXED = struct.Struct(">HQIIiiiqBB")
 
 @dataclass
 class Record:
-    """A file, folder or link. None is an absent string, which differs from an empty one."""
+    """A file, folder or link. None is an absent string, which differs from an empty string."""
 
     domain: Optional[bytes]
     path: Optional[bytes]

@@ -16,7 +16,7 @@ def file_id(domain, path):
 
 @dataclass
 class FileRecord:
-    """The attributes that a record has of a file."""
+    """The attributes of a file, as its record stores them."""
 
     path: str
     mode: int
@@ -40,6 +40,7 @@ class FileRecord:
             objects = archive["$objects"]
 
             def resolve(value, depth=8):
+                """Follow references, and unwrap NSData and NSString, in at most `depth` steps."""
                 while isinstance(value, plistlib.UID) and depth:
                     value, depth = objects[value.data], depth - 1
                 if isinstance(value, dict) and ("NS.data" in value or "NS.string" in value):
@@ -79,9 +80,9 @@ class FileRecord:
         if self.digest is not None:
             root["Digest"] = add(self.digest)
         if self.wrapped_key is not None:
-            name = add({"$classname": "NSMutableData", "$classes": ["NSMutableData", "NSData", "NSObject"]})
+            data_class = add({"$classname": "NSMutableData", "$classes": ["NSMutableData", "NSData", "NSObject"]})
             field = self.key_class.to_bytes(4, "little") + self.wrapped_key
-            root["EncryptionKey"] = add({"$class": name, "NS.data": field})
+            root["EncryptionKey"] = add({"$class": data_class, "NS.data": field})
         root["$class"] = add({"$classname": "MBFile", "$classes": ["MBFile", "NSObject"]})
         objects[1] = root
         return plistlib.dumps({

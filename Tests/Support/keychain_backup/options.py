@@ -74,8 +74,8 @@ class File:
 def ordinary_files():
     """Return the default files of a test backup, with directories, a link and regular files.
 
-    The regular files include an empty one, one of exactly one cipher block, one that is not stored, one without a
-    digest, and one with an outdated size.
+    The regular files include an empty file, a file of exactly one cipher block, a file that is not stored, a file
+    without a digest, and a file with an outdated size.
     """
     settings = plistlib.dumps({"theme": "dark", "launches": 42}, fmt=plistlib.FMT_BINARY)
     return [

@@ -31,7 +31,7 @@ class ArchiveSource:
             with tarfile.open(path) as archive:
                 files = {entry.name: archive.extractfile(entry).read() for entry in archive if entry.isfile()}
         self._files = {name[2:] if name.startswith("./") else name: content for name, content in files.items()}
-        # The manifest is in the archive's root or in one folder. The shortest path is that of the backup.
+        # The manifest is in the archive's root or in one folder. The shortest path belongs to the backup.
         manifests = [name for name in self._files if name.split("/")[-1] == "Manifest.plist"]
         manifest = min(manifests, key=len, default=None)
         if manifest is None or manifest.count("/") > 1:

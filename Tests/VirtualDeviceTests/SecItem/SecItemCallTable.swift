@@ -120,8 +120,8 @@ struct SecItemQueryReader {
     "passcode": .devicePasscode, "or": .or, "and": .and, "key": .privateKeyUsage, "password": .applicationPassword,
   ]
 
-  /// Parses an access control, such as `ak`, which has no constraints, `ak:presence+password`, or `ak:ask-delete`, which
-  /// restricts deletion.
+  /// Parses an access control, such as `ak`, which has no constraints, `ak:presence+password`, or `ak:ask-delete`,
+  /// which restricts deletion.
   private func accessControl(_ text: String) throws -> AccessControl {
     let parts = text.split(separator: ":").map(String.init)
     let protection = try parsed(ProtectionClass(rawValue: parts[0]), text)

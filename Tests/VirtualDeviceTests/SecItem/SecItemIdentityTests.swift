@@ -88,7 +88,7 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "idnt", "agrp": "TEAM.mail"]) == .itemNotFound)
   }
 
-  @Test("An identity with a locked part is locked")
+  @Test("An identity is not accessible if the class key of its private key is not in memory")
   func locked() throws {
     let phone = try phone(certificate, key)
     phone.lock()
@@ -151,7 +151,7 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "cert"]) == .itemNotFound)
   }
 
-  @Test("The class of identities beside an identity's reference has no effect on the four calls")
+  @Test("In the four calls, the class of identities can be added to an identity's reference without effect")
   func classBesideReference() throws {
     let found = try phone(certificate, key).find(["class": "idnt", "r_Ref": true])?.referenceValue
     let query: SecItemQuery = ["class": "idnt", "v_Ref": .reference(try #require(found))]

@@ -28,7 +28,7 @@ struct SecItemResultTests {
     #expect(found?["cdat"] == .date(1000) && found?["mdat"] == .date(1000))
   }
 
-  @Test("A search returns all attributes except secrets and identifiers, and an addition fewer")
+  @Test("A search returns all attributes except secrets and identifiers, and an addition returns fewer")
   func keys() throws {
     let phone = try SecItemPhone()
     let added = try phone.add(completeItem.replacing("r_Attributes", with: true))

@@ -151,7 +151,7 @@ struct SecItemStatusTests {
     #expect(try SecItemPhone().statusOfAdding(["class": "note"]) == .noSuchClass)
   }
 
-  @Test("-25308 errSecInteractionNotAllowed: a locked class, or a forbidden dialog")
+  @Test("-25308 errSecInteractionNotAllowed: a class key that is not in memory, or a forbidden dialog")
   func interactionNotAllowed() throws {
     let phone = try SecItemPhone()
     phone.lock()

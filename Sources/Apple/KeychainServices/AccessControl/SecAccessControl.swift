@@ -13,7 +13,8 @@ public final class SecAccessControl: Sendable {
 }
 
 extension SecAccessControl: Hashable {
-  /// Returns whether both require the same for every operation. The order of their entries does not matter.
+  /// Returns whether both have the same protection class and require the same authentication for every operation. The
+  /// order of their entries does not matter.
   public static func == (left: SecAccessControl, right: SecAccessControl) -> Bool {
     let (left, right) = (left.control, right.control)
     guard left.protection == right.protection, left.isConstrained == right.isConstrained else { return false }
@@ -29,7 +30,7 @@ extension SecAccessControl: Hashable {
 ///   - allocator: Not used.
 ///   - protection: One of the values of `kSecAttrAccessible`.
 ///   - flags: The required authentication, or an empty set for only a protection class.
-///   - error: Receives `errSecParam` if the protection is not such a value or the flags contradict each other.
+///   - error: Receives `errSecParam` if the protection is not one of these values or the flags contradict each other.
 /// - Returns: The access control, or `nil` if there is an error.
 public func SecAccessControlCreateWithFlags(
   _ allocator: CFAllocator?, _ protection: CFTypeRef, _ flags: SecAccessControlCreateFlags,

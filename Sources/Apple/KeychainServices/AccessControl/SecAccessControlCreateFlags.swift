@@ -1,6 +1,6 @@
 /// The authentication that an access control requires. Source: Apple `SecAccessControl.h`.
 public struct SecAccessControlCreateFlags: OptionSet, Sendable, Hashable {
-  /// Apple's number of the flags.
+  /// Apple's number for the flags.
   public let rawValue: CFOptionFlags
 
   /// Creates flags from Apple's number.

@@ -6,11 +6,11 @@ import VirtualDevice
 /// The default device and app of a process. The environment takes precedence over the property list beside the program,
 /// which takes precedence over the defaults for tests.
 struct DefaultDeviceConfiguration: Equatable {
-  /// The app's name: its bundle identifier if there is one.
+  /// The app's name, by default its bundle identifier.
   let app: String
   /// The app's access groups, at least one. New items are in the first.
   let accessGroups: [String]
-  /// The passcode, or an empty text for a device without one.
+  /// The passcode, or an empty string for a device without one.
   let passcode: String
 
   static let standardPasscode = "0000"
@@ -18,8 +18,8 @@ struct DefaultDeviceConfiguration: Equatable {
   /// Creates a configuration.
   ///
   /// - Parameters:
-  ///   - environment: The environment variables, such as `KEYHAUL_DEVICE_APP`; `KEYHAUL_DEVICE_GROUPS`, separated by
-  ///     commas; and `KEYHAUL_DEVICE_PASSCODE`, which is empty for none.
+  ///   - environment: The environment variables. Only `KEYHAUL_DEVICE_APP`, `KEYHAUL_DEVICE_GROUPS` (separated by
+  ///     commas) and `KEYHAUL_DEVICE_PASSCODE` (empty for a device without a passcode) are used.
   ///   - propertyList: The content of an `Info.plist`. Only `CFBundleIdentifier` and `keychain-access-groups` are
   ///     used.
   init(environment: [String: String], propertyList: [String: Any]) {
@@ -45,9 +45,9 @@ struct DefaultDeviceConfiguration: Equatable {
       environment: ProcessInfo.processInfo.environment, propertyList: list as? [String: Any] ?? [:])
   }
 
-  /// Returns the text without surrounding spaces, or `nil` if nothing remains.
-  private static func nonempty(_ text: String?) -> String? {
-    guard let text = text?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return nil }
-    return text
+  /// Returns the string without surrounding spaces, or `nil` if nothing remains.
+  private static func nonempty(_ string: String?) -> String? {
+    guard let string = string?.trimmingCharacters(in: .whitespaces), !string.isEmpty else { return nil }
+    return string
   }
 }

@@ -3,11 +3,11 @@ public import VirtualDevice
 
 /// The device and the app that keychain calls of this process use.
 ///
-/// A task with its own client (`using`) and its child tasks use that one. All others use the client of the process. By
-/// default, this is an app on a new unlocked device with the passcode 0000, which is deleted with the process, and with
-/// one access group. The environment variables `KEYHAUL_DEVICE_APP`, `KEYHAUL_DEVICE_GROUPS` (separated by commas) and
-/// `KEYHAUL_DEVICE_PASSCODE` change these defaults. So do `CFBundleIdentifier` and `keychain-access-groups` in an
-/// `Info.plist` beside the program.
+/// Code inside `using` and its child tasks use the client that `using` sets. All other code uses the client of the
+/// process. By default, this is an app with one access group. Its device is new and unlocked, has the passcode 0000,
+/// and is deleted when the process ends. The environment variables `KEYHAUL_DEVICE_APP`, `KEYHAUL_DEVICE_GROUPS`
+/// (separated by commas) and `KEYHAUL_DEVICE_PASSCODE` change these defaults. So do `CFBundleIdentifier` and
+/// `keychain-access-groups` in an `Info.plist` beside the program.
 public enum DefaultKeychain {
   @TaskLocal private static var taskClient: KeychainClient?
   private static let processClient = Locked<KeychainClient?>(nil)
@@ -33,15 +33,15 @@ public enum DefaultKeychain {
     use(KeychainClient(device, as: app))
   }
 
-  /// Sets the client for the whole process, or a new default device if it is `nil`.
+  /// Sets the client for the whole process. After `nil`, the next keychain call creates a new default device.
   public static func use(_ client: KeychainClient?) {
     processClient.withLock { $0 = client }
   }
 
   /// Runs the closure with a device and an app for its keychain calls. Other tasks and threads are not affected.
   ///
-  /// Child tasks of the closure also use this device. A thread or a queue that it starts uses the device of the
-  /// process.
+  /// Child tasks of the closure also use this device. Code that the closure runs on a thread or a queue uses the device
+  /// of the process.
   public static func using<Result>(
     _ device: VirtualDevice, as app: String, _ body: () throws -> Result
   ) rethrows -> Result {
@@ -73,7 +73,7 @@ public enum DefaultKeychain {
   /// Directs the calls of the whole process to a client, including those on queues, on threads and in detached tasks.
   /// Calls inside `using` keep their own client.
   ///
-  /// - Returns: Whether the client was installed. `false` if the process already has such a client.
+  /// - Returns: Whether the client was installed. `false` if such a client is already installed.
   package static func installProcessOverride(_ client: KeychainClient) -> Bool {
     processOverride.withLock { current in
       guard current == nil else { return false }

@@ -4,7 +4,8 @@ import VirtualDevice
 
 /// Serializes the access of this process's threads to a device.
 ///
-/// The device's own lock excludes other processes, but a process that waits for it only polls.
+/// The device also has a file lock, which excludes other processes. It is not enough, because waiting for a file lock
+/// means polling.
 final class DeviceAccessLock: Sendable {
   private struct WeakReference {
     weak var lock: DeviceAccessLock?
@@ -18,7 +19,7 @@ final class DeviceAccessLock: Sendable {
   /// Recursive, so that a thread that already uses the device gets an error instead of waiting for itself.
   private let mutex = NSRecursiveLock()
 
-  /// Returns the lock of a device's folder.
+  /// Returns the access lock for a device's folder.
   static func forDevice(_ device: VirtualDevice) -> DeviceAccessLock {
     locksMutex.withLock {
       if let lock = locks[device.directory]?.lock { return lock }
@@ -29,18 +30,20 @@ final class DeviceAccessLock: Sendable {
     }
   }
 
-  /// The session of a device that was locked but still has its keys. Requires the lock.
+  // The members below, except `lock` and `unlock`, require that the caller holds this access lock.
+
+  /// The session of a device that was locked but whose keys are still in memory.
   private nonisolated(unsafe) var sessionBeingLocked: DeviceSession?
 
   func lock() { mutex.lock() }
   func unlock() { mutex.unlock() }
 
-  /// Whether a locked device still has its keys. Requires the lock.
+  /// Whether the device was locked but its keys are still in memory.
   ///
   /// This does not close the session. The next use of the device closes it, and reports errors.
   var isLocking: Bool { sessionBeingLocked?.isLocking == true }
 
-  /// The session of a device that is being locked, or `nil` if there is none. Requires the lock.
+  /// The session of a device that is being locked, or `nil` if there is none.
   ///
   /// - Throws: An error if a session whose keys were removed cannot be closed.
   var lockingSession: DeviceSession? {
@@ -50,9 +53,9 @@ final class DeviceAccessLock: Sendable {
     }
   }
 
-  /// Locks the device through a session that stays open until its keys are removed. Requires the lock.
+  /// Locks the device through a session that stays open until its keys are removed.
   func lockDevice(through session: DeviceSession) throws(KeyhaulError) {
-    // Observers of the lock may still read items, through this session.
+    // Apps that are notified of the locking may still read items, through this session.
     sessionBeingLocked = session
     do throws(KeyhaulError) {
       try session.requestLock()
@@ -63,14 +66,14 @@ final class DeviceAccessLock: Sendable {
     try closeIfLocked()
   }
 
-  /// Closes the session if its keys were removed or the lock failed.
+  /// Closes the session if its keys were removed or the device could not be locked.
   private func closeIfLocked() throws(KeyhaulError) {
     guard let session = sessionBeingLocked, !session.isLocking else { return }
     sessionBeingLocked = nil
     try session.close()
   }
 
-  /// Waits until the keys are removed. Requires the lock.
+  /// Waits until the keys are removed.
   func waitForLock() throws(KeyhaulError) {
     sessionBeingLocked?.waitForLock()
     try closeIfLocked()

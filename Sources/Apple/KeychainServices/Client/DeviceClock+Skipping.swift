@@ -7,8 +7,8 @@ extension DeviceClock {
   static let minimumSkip = Duration.seconds(1)
 
   /// Returns a clock that skips each wait of a second or more: it moves its date forward instead. For example, the ten
-  /// seconds between the announcement of a lock and the lock take no time. Shorter waits, such as for another thread,
-  /// are real.
+  /// seconds between the press of the side button and the removal of the keys take no time. Shorter waits, such as for
+  /// another thread, are real.
   public static func skippingWaits() -> DeviceClock {
     let offset = ClockOffset()
     return DeviceClock(
@@ -28,7 +28,8 @@ extension DeviceClock {
 }
 
 extension DeviceEnvironment {
-  /// An environment for the devices of tests: long waits are skipped, and a passcode's key is derived in few rounds.
+  /// An environment for the devices of tests: long waits are skipped, and a passcode's key is derived in few
+  /// iterations.
   public static var forTests: DeviceEnvironment {
     DeviceEnvironment(clock: .skippingWaits(), passcodeRounds: testPasscodeRounds)
   }

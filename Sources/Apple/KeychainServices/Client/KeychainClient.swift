@@ -3,7 +3,7 @@ public import Foundation
 import KeychainCrypto
 public import VirtualDevice
 
-/// An app on a virtual device, as keychain calls use it, and the actions of the device's user.
+/// An app on a virtual device that makes keychain calls, and the actions of the device's user.
 ///
 /// A client may be used from several threads. Calls run one after another.
 public final class KeychainClient: Sendable {
@@ -15,7 +15,7 @@ public final class KeychainClient: Sendable {
   /// The app's name on the device, which determines its access groups.
   public let app: String
   /// The center for the device's notifications. They are posted on the thread that locks or unlocks the device, during
-  /// that call: an observer may make keychain calls, but must not wait for those of another thread.
+  /// that call: an observer may make keychain calls, but must not wait for keychain calls of another thread.
   public let notificationCenter: NotificationCenter
   /// The folder of a temporary device, which lives as long as the client.
   private let deviceSet: TemporaryDeviceSet?
@@ -27,7 +27,7 @@ public final class KeychainClient: Sendable {
   ///
   /// - Parameters:
   ///   - device: The device for the calls.
-  ///   - app: An app of the device. Calls of other apps end with `errSecMissingEntitlement`.
+  ///   - app: The app's name on the device. If the device has no such app, calls end with `errSecMissingEntitlement`.
   ///   - notificationCenter: The center for notifications. The default is a separate one, so that parallel tests do not
   ///     receive each other's notifications.
   public convenience init(
@@ -65,10 +65,10 @@ public final class KeychainClient: Sendable {
     set { device.user.answer = newValue }
   }
 
-  /// Runs the closure with a session, after other threads of this process that use the device.
+  /// Runs the closure with a session. Waits until no other thread of this process uses the device.
   ///
   /// - Parameters:
-  ///   - access: The kind of access.
+  ///   - access: Whether the closure only reads the device or may change it.
   ///   - body: The closure, which gets the session. The session must not be used afterwards.
   /// - Returns: The closure's result.
   /// - Throws: `.deviceBusy` if another process uses the device for longer than `lockTimeout`; `.deviceIO` or
@@ -84,7 +84,7 @@ public final class KeychainClient: Sendable {
       try locking.synchronize()
       return value
     }
-    // A temporary device is not opened for each call.
+    // Only the writing sessions of a temporary device are cached, which saves opening the device for each call.
     guard access == .writing, deviceSet != nil else {
       return try device.withSession(access, verb: "keychain call", wait: Self.lockTimeout, body)
     }
@@ -109,7 +109,7 @@ public final class KeychainClient: Sendable {
   }
 }
 
-/// The four keychain calls as the client's app.
+/// The four keychain calls, made as the client's app.
 extension KeychainClient {
   func add(_ attributes: SecItemQuery) throws(SecItemError) -> SecItemValue? {
     try call { (session) throws(SecItemError) in try session.secItemAdd(attributes, as: app) }
@@ -119,7 +119,7 @@ extension KeychainClient {
     try call { (session) throws(SecItemError) in try session.secItemCopyMatching(query, as: app) }
   }
 
-  func update(_ query: SecItemQuery, _ changes: SecItemQuery) throws(SecItemError) {
+  func update(_ query: SecItemQuery, changes: SecItemQuery) throws(SecItemError) {
     try call { (session) throws(SecItemError) in try session.secItemUpdate(query, changes: changes, as: app) }
   }
 
@@ -188,6 +188,7 @@ extension KeychainClient {
   public func lock() throws(KeyhaulError) {
     try pressSideButton()
     guard isLocking else {
+      // The keys are already removed. This closes the session, and reports errors.
       deviceLock.lock()
       defer { deviceLock.unlock() }
       return try deviceLock.waitForLock()
@@ -213,7 +214,8 @@ extension KeychainClient {
   public func unlock(passcode: String) throws(KeyhaulError) {
     let wasLocking = isLocking
     try withSession { (session) throws(KeyhaulError) in try session.unlock(passcode: Secret(utf8: passcode)) }
-    // The device only announces keys that were removed. These stayed, but their removal was announced.
+    // The device announces that its keys are available only if they were removed before. Here, their removal was
+    // announced, but they stayed in memory.
     if wasLocking, !isLocking { notificationCenter.post(name: .protectedDataDidBecomeAvailable, object: nil) }
   }
 
@@ -267,10 +269,10 @@ extension KeychainClient {
   /// - Parameters:
   ///   - app: The app's name.
   ///   - accessGroups: The app's access groups. New items get the first. If there is none, the app's name is used.
-  ///   - passcode: The passcode, or an empty text for a device without one, which cannot be locked.
+  ///   - passcode: The passcode, or an empty string for a device without one, which cannot be locked.
   ///   - options: The other properties of the device.
-  ///   - environment: The device's clock, randomness and passcode iterations. By default, locks need no wait and a
-  ///     passcode is cheap.
+  ///   - environment: The device's clock, randomness and passcode iterations. By default, long waits are skipped and a
+  ///     passcode's key is derived in few iterations.
   ///   - notificationCenter: The center for notifications. The default is a separate one.
   /// - Returns: The client.
   /// - Throws: `.deviceIO`; `.badLimit` if the options let the device erase itself after fewer than 1 wrong passcode.
@@ -288,9 +290,10 @@ extension KeychainClient {
 
   /// Creates the default client of the process. Its notifications are posted to the default center.
   static func makeForProcess() throws(KeyhaulError) -> KeychainClient {
-    let device = DefaultDeviceConfiguration.forThisProcess()
+    let configuration = DefaultDeviceConfiguration.forThisProcess()
     let client = try onNewDevice(
-      app: device.app, accessGroups: device.accessGroups, passcode: device.passcode, notificationCenter: .default)
+      app: configuration.app, accessGroups: configuration.accessGroups, passcode: configuration.passcode,
+      notificationCenter: .default)
     atexit { DefaultKeychain.use(nil) }
     return client
   }

@@ -13,7 +13,8 @@ nonisolated(unsafe) public let kSecAttrAccessControl: CFString = "accc"
 nonisolated(unsafe) public let kSecAttrAccessGroup: CFString = "agrp"
 /// 1 if iCloud Keychain synchronizes the item; part of the primary key.
 nonisolated(unsafe) public let kSecAttrSynchronizable: CFString = "sync"
-/// The value of `kSecAttrSynchronizable` for a query of synchronized and local items. The default is only local ones.
+/// The value of `kSecAttrSynchronizable` for a query of synchronized and local items. By default, a query finds only
+/// local items.
 nonisolated(unsafe) public let kSecAttrSynchronizableAny: CFString = "syna"
 /// The creation date.
 nonisolated(unsafe) public let kSecAttrCreationDate: CFString = "cdat"
@@ -127,7 +128,7 @@ nonisolated(unsafe) public let kSecAttrKeySizeInBits: CFString = "bsiz"
 nonisolated(unsafe) public let kSecAttrEffectiveKeySize: CFString = "esiz"
 /// The date from which a key may be used, part of the primary key.
 nonisolated(unsafe) public let kSecAttrStartDate: CFString = "sdat"
-/// The date until which it may be used, part of the primary key.
+/// The date until which a key may be used, part of the primary key.
 nonisolated(unsafe) public let kSecAttrEndDate: CFString = "edat"
 /// 1 if the key can be exported only wrapped.
 nonisolated(unsafe) public let kSecAttrIsSensitive: CFString = "sens"
@@ -180,7 +181,7 @@ nonisolated(unsafe) public let kSecAttrKeyTypeECSECPrimeRandom: CFString = "73"
 /// The Mac's name of `kSecAttrKeyTypeECSECPrimeRandom`, with the same value.
 nonisolated(unsafe) public let kSecAttrKeyTypeECDSA: CFString = "73"
 
-// MARK: Values of a key's type that can be stored and found, but without any operations. Apple has them on the Mac.
+// MARK: Values of a key's type for keys that can be stored and found, but not used. Apple has them only on the Mac.
 
 /// AES.
 nonisolated(unsafe) public let kSecAttrKeyTypeAES: CFString = "2147483649"

@@ -76,7 +76,7 @@ public final class CFAllocator: Sendable {
 public let kCFAllocatorDefault: CFAllocator! = nil
 /// The system's allocator.
 public let kCFAllocatorSystemDefault: CFAllocator! = CFAllocator()
-/// The allocator that allocates and frees nothing, so that memory stays the caller's.
+/// The allocator that allocates and frees nothing. The memory continues to belong to the caller.
 public let kCFAllocatorNull: CFAllocator! = CFAllocator()
 
 /// The key of the bundle identifier in a property list.
@@ -107,7 +107,7 @@ protocol SecurityObject: AnyObject {
   static var coreFoundationType: CoreFoundationType { get }
 }
 
-/// Returns the type identifier of an object. It can only be compared with others.
+/// Returns the type identifier of an object. It can only be compared with other type identifiers.
 public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID {
   let type: CoreFoundationType =
     switch object {
@@ -167,8 +167,8 @@ public func CFDataCreate(_ allocator: CFAllocator?, _ bytes: UnsafePointer<UInt8
 ///   - allocator: Not used.
 ///   - bytes: The bytes, which must stay valid as long as the data.
 ///   - length: The number of bytes.
-///   - deallocator: `kCFAllocatorNull` if the bytes stay the caller's. Any other frees memory of `malloc` with the
-///     data.
+///   - deallocator: `kCFAllocatorNull` if the caller frees the bytes. With any other value, the data frees them. They
+///     must then come from `malloc`.
 /// - Returns: The data; `nil` if the length is negative, or if `bytes` is `nil` and `length` is not 0.
 public func CFDataCreateWithBytesNoCopy(
   _ allocator: CFAllocator?, _ bytes: UnsafePointer<UInt8>?, _ length: CFIndex, _ deallocator: CFAllocator?

@@ -13,7 +13,7 @@ enum ResolvedKeyAlgorithm: Hashable {
   /// The input of a signature: a message, which is hashed first, or a digest.
   enum Input: Hashable {
     case message(KeyDigest)
-    /// A digest, of the given algorithm's length if there is one.
+    /// A digest. If its algorithm is given, it must have the algorithm's length.
     case digest(KeyDigest?)
   }
 
@@ -22,7 +22,7 @@ enum ResolvedKeyAlgorithm: Hashable {
   /// A key exchange. Without a digest, the result is the shared secret itself.
   case exchange(KeyDigest?)
 
-  /// Parses the name of an algorithm; `nil` if it is not one for these keys.
+  /// Parses the name of an algorithm; `nil` if it is not an algorithm for keychain keys.
   init?(_ algorithm: SecKeyAlgorithm) {
     let parts = algorithm.name.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
     guard parts.count >= 3, parts[0] == "algid" else { return nil }
@@ -82,15 +82,15 @@ enum ResolvedKeyAlgorithm: Hashable {
     return KeyDigest(rawValue: parts[2]).map { .exchange($0) }
   }
 
-  /// The size of the largest session key, for AES-256.
+  /// The size of the largest session key in bytes, for AES-256.
   private static let maximumSessionKeyByteCount = 32
 
   /// Returns whether a key supports the operation. An RSA key must also be large enough for the padding.
   ///
   /// - Parameters:
-  ///   - key: The key, or the public key of a key on a token.
-  ///   - role: The role of the key itself, which is private on a token.
-  ///   - operation: The operation.
+  ///   - key: The key. For a private key on a token, its public key.
+  ///   - role: The role of the key. For a key on a token, `.privateKey`.
+  ///   - operation: The operation, which determines the role that the key must have.
   func isSupported(
     by key: KeyMaterial, role: KeyMaterial.Role, for operation: SecKeyOperationType
   ) -> Bool {
@@ -108,6 +108,7 @@ enum ResolvedKeyAlgorithm: Hashable {
       if case .rsaOAEPWithSessionKey(let digest) = scheme {
         return (key.maximumPlaintextByteCount(.rsaOAEP(digest)) ?? 0) >= Self.maximumSessionKeyByteCount
       }
+      // `nil` means that the scheme has no limit.
       return (key.maximumPlaintextByteCount(scheme) ?? 1) > 0
     case (.exchange, .keyExchange): return key.algorithm.keyType == .ellipticCurve
     case (.signature, _), (.encryption, _), (.exchange, _): return false
@@ -121,6 +122,7 @@ extension SignatureScheme {
     switch self {
     // A digest's identifier has up to 19 bytes (RFC 8017, 9.2), and the padding 11.
     case .rsaPKCS1v15(let digest?): digest.size + 19 + 11
+    // The digest, a salt of the same size, and two bytes (RFC 8017, 9.1.1).
     case .rsaPSS(let digest): 2 * digest.size + 2
     case .rsaRaw, .rsaPKCS1v15(nil), .ecdsaX962, .ecdsaRFC4754: 0
     }

@@ -1,13 +1,13 @@
 public import Foundation
 
-/// An algorithm of a key operation, with the name of Apple's constant.
+/// An algorithm for key operations. Its name is the value of Apple's constant.
 public struct SecKeyAlgorithm: RawRepresentable, Hashable, Sendable {
   let name: String
 
-  /// The name as text.
+  /// The name as a string.
   public var rawValue: CFString { name as NSString }
 
-  /// Creates an algorithm from a name. No key supports an unknown one.
+  /// Creates an algorithm from a name. No key supports an unknown algorithm.
   public init(rawValue: CFString) { name = rawValue as String }
 
   init(_ name: String) { self.name = name }
@@ -17,7 +17,7 @@ public struct SecKeyAlgorithm: RawRepresentable, Hashable, Sendable {
 public struct SecKeyKeyExchangeParameter: RawRepresentable, Hashable, Sendable {
   private let name: String
 
-  /// The name as text.
+  /// The name as a string.
   public var rawValue: CFString { name as NSString }
 
   /// Creates a parameter from a name.
@@ -39,7 +39,7 @@ public enum SecKeyOperationType: Int, Sendable {
   case encrypt = 2
   /// Decrypting with a private key.
   case decrypt = 3
-  /// Exchanging a secret with a private key and another public key.
+  /// Exchanging a secret with a private key and another party's public key.
   case keyExchange = 4
 }
 

@@ -10,7 +10,7 @@ import VirtualDevice
 ///
 /// - Parameters:
 ///   - key: The private key.
-///   - algorithm: The algorithm.
+///   - algorithm: The algorithm, which accepts either messages or digests.
 ///   - dataToSign: The message, or a digest of the length that the algorithm requires.
 ///   - error: Receives `errSecParam` if the key or the data is not valid for the algorithm.
 /// - Returns: The signature, or `nil` if there is an error.
@@ -29,7 +29,7 @@ public func SecKeyCreateSignature(
 ///
 /// - Parameters:
 ///   - key: The signer's public key.
-///   - algorithm: The algorithm.
+///   - algorithm: The algorithm of the signature.
 ///   - signedData: The message, or a digest of the length that the algorithm requires.
 ///   - signature: The signature, in the format of `SecKeyCreateSignature`.
 ///   - error: Receives `errSecVerifyFailed` if the signature does not match, or `errSecParam` if the key or the data is
@@ -53,8 +53,8 @@ public func SecKeyVerifySignature(
 ///
 /// - Parameters:
 ///   - key: The public key.
-///   - algorithm: The algorithm.
-///   - plaintext: The data.
+///   - algorithm: The algorithm, which may limit the size of the data.
+///   - plaintext: The data to encrypt.
 ///   - error: Receives `errSecParam` if the key is not valid for the algorithm, or there is too much data.
 /// - Returns: The encrypted data, or `nil` if there is an error.
 public func SecKeyCreateEncryptedData(
@@ -73,10 +73,11 @@ public func SecKeyCreateEncryptedData(
 ///
 /// - Parameters:
 ///   - key: The private key.
-///   - algorithm: The algorithm.
+///   - algorithm: The algorithm with which the data was encrypted.
 ///   - ciphertext: The encrypted data, in the format of `SecKeyCreateEncryptedData`.
 ///   - error: Receives `errSecParam` if the key is not valid for the algorithm or the data was not encrypted for it.
-///     PKCS#1 v1.5 does not report the latter: it results in other data, as in Apple's current `SecKeyAdaptors.m`.
+///     With PKCS#1 v1.5, data that was not encrypted for the key is not an error: the call returns unrelated data, as
+///     in Apple's current `SecKeyAdaptors.m`.
 /// - Returns: The decrypted data, or `nil` if there is an error.
 public func SecKeyCreateDecryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
@@ -125,7 +126,7 @@ public func SecKeyCopyKeyExchangeResult(
 
 /// Returns whether a key supports an operation with an algorithm.
 ///
-/// - Returns: Whether it does. `false` for algorithms that are not among Apple's constants, and for those with MD5.
+/// - Returns: `true` if it does. `false` also for algorithms with MD5 and for names that are not Apple's constants.
 public func SecKeyIsAlgorithmSupported(
   _ key: SecKey, _ operation: SecKeyOperationType, _ algorithm: SecKeyAlgorithm
 ) -> Bool {

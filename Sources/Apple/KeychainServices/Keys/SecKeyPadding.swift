@@ -6,13 +6,13 @@ import Foundation
 ///
 /// Source: Apple `SecKey.h`.
 public struct SecPadding: OptionSet, Sendable {
-  /// Apple's number of the padding.
+  /// Apple's number for the padding.
   public let rawValue: UInt32
 
   /// Creates a padding from its number.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// PKCS#1 v1.5. In a signature, without the identifier of a digest.
+  /// PKCS#1 v1.5. An RSA signature does not contain the digest's identifier.
   public static let PKCS1 = SecPadding(rawValue: 1)
   /// OAEP with SHA-1, only for encryption.
   public static let OAEP = SecPadding(rawValue: 2)
@@ -38,13 +38,13 @@ public struct SecPadding: OptionSet, Sendable {
 ///
 /// - Parameters:
 ///   - key: The private key.
-///   - padding: The padding.
+///   - padding: The padding. It may also determine the digest's algorithm.
 ///   - dataToSign: The digest.
 ///   - dataToSignLen: The number of bytes in the digest.
 ///   - sig: Receives the signature.
 ///   - sigLen: The size of `sig`; receives the signature's length.
-/// - Returns: `errSecSuccess`; `errSecParam` if the key does not support the padding, the digest has another length or
-///   `sig` is too small.
+/// - Returns: `errSecSuccess`; `errSecParam` if the key does not support the padding, the digest has the wrong length
+///   or `sig` is too small.
 public func SecKeyRawSign(
   _ key: SecKey, _ padding: SecPadding, _ dataToSign: UnsafePointer<UInt8>, _ dataToSignLen: Int,
   _ sig: UnsafeMutablePointer<UInt8>, _ sigLen: UnsafeMutablePointer<Int>
@@ -57,7 +57,7 @@ public func SecKeyRawSign(
 ///
 /// - Parameters:
 ///   - key: The public key.
-///   - padding: The padding.
+///   - padding: The padding of the signature.
 ///   - signedData: The digest.
 ///   - signedDataLen: The number of bytes in the digest.
 ///   - sig: The signature.
@@ -133,8 +133,8 @@ extension SecKey {
     }
   }
 
-  /// Returns the algorithm for a curve. Any padding except `sigRaw` means DER, and PKCS#1 also determines the digest by
-  /// its length.
+  /// Returns the algorithm for a curve. Any padding except `sigRaw` results in a signature in DER. With PKCS#1, the
+  /// number of bytes determines the digest algorithm.
   private static func curveAlgorithm(_ padding: SecPadding, _ byteCount: Int) -> SecKeyAlgorithm {
     guard padding != .sigRaw else { return .ecdsaSignatureRFC4754 }
     return switch (padding, byteCount) {
@@ -165,7 +165,7 @@ private func data(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CFData {
   NSData(data: Data(UnsafeBufferPointer(start: bytes, count: max(count, 0))))
 }
 
-/// Returns the status of a call that reports an error.
+/// Makes a call that reports its error, and returns the status.
 ///
 /// Source: Apple `SecKey.m` (`SecKeyPerformLegacyOperation`).
 private func status(_ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Bool?) -> OSStatus {

@@ -48,7 +48,7 @@ open class LAContext: @unchecked Sendable {
     set { state.withLock { $0.localizedCancelTitle = newValue } }
   }
 
-  /// A duration in seconds. Stored without effect, because every new context asks.
+  /// A duration in seconds. Stored without effect, because every new context asks the user.
   open var touchIDAuthenticationAllowableReuseDuration: TimeInterval {
     get { state.withLock(\.reuseDuration) }
     set { state.withLock { $0.reuseDuration = newValue } }
@@ -103,7 +103,7 @@ open class LAContext: @unchecked Sendable {
   /// - Parameters:
   ///   - accessControl: The access control. If it requires nothing, the user is not asked. If it forbids the operation,
   ///     the authentication fails.
-  ///   - operation: The operation.
+  ///   - operation: The operation, which determines the required authentication.
   ///   - localizedReason: The text of the dialog.
   ///   - reply: Called once, on another thread, or on the caller's if no thread can be started.
   open func evaluateAccessControl(
@@ -156,6 +156,7 @@ open class LAContext: @unchecked Sendable {
 
   /// Asks the user.
   ///
+  /// - Parameter reason: Not used, because a virtual device shows no dialog.
   /// - Returns: The failure, or `nil` if the user was authenticated.
   private func evaluate(_ reason: String) -> LAError.Code? {
     if let obstacle { return obstacle }
@@ -171,7 +172,7 @@ open class LAContext: @unchecked Sendable {
     }
   }
 
-  /// The context in the form of keychain calls.
+  /// The context, converted for keychain calls.
   var keychainContext: AuthenticationContext {
     state.withLock { state in
       AuthenticationContext(

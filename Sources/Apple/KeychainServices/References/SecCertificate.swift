@@ -26,7 +26,7 @@ extension SecCertificate: Hashable {
 /// - Parameters:
 ///   - allocator: Not used.
 ///   - data: The certificate in DER.
-/// - Returns: The certificate, or `nil` if the data is not one.
+/// - Returns: The certificate, or `nil` if the data is not a certificate.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
   guard let attributes = try? CertificateAttributes(der: Array(Data(referencing: data))) else { return nil }
   return SecCertificate(KeychainItem(attributes))
@@ -35,7 +35,7 @@ public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFDa
 /// Returns the certificate in DER.
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NSData(data: Data(certificate.der)) }
 
-/// Returns a short name of the certificate for users: its common name, or the first other part of its subject.
+/// Returns a short name of the certificate for users: its common name, or else another part of its subject.
 ///
 /// - Returns: The name, or `nil` if the subject has none or the certificate cannot be read.
 public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {
@@ -45,8 +45,8 @@ public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> C
 
 /// Copies the certificate's common name.
 ///
-/// - Returns: `errSecSuccess`, even if there is none and `commonName` receives `nil`; `errSecDecode` if the certificate
-///   cannot be read.
+/// - Returns: `errSecSuccess`, with `nil` in `commonName` if there is none; `errSecDecode` if the certificate cannot be
+///   read.
 @discardableResult
 public func SecCertificateCopyCommonName(
   _ certificate: SecCertificate, _ commonName: UnsafeMutablePointer<CFString?>
@@ -58,8 +58,8 @@ public func SecCertificateCopyCommonName(
 
 /// Copies the e-mail addresses of the certificate's subject and alternative names.
 ///
-/// - Returns: `errSecSuccess`, even if there is none and `emailAddresses` receives an empty array; `errSecDecode` if
-///   the certificate cannot be read.
+/// - Returns: `errSecSuccess`, with an empty array in `emailAddresses` if there are none; `errSecDecode` if the
+///   certificate cannot be read.
 @discardableResult
 public func SecCertificateCopyEmailAddresses(
   _ certificate: SecCertificate, _ emailAddresses: UnsafeMutablePointer<CFArray?>
@@ -92,7 +92,7 @@ public func SecCertificateCopyNormalizedSubjectSequence(_ certificate: SecCertif
 /// - Parameters:
 ///   - certificate: The certificate.
 ///   - error: Not changed, because the call never sets an error.
-/// - Returns: The bytes, or `nil` if the keychain has stored none for the certificate.
+/// - Returns: The bytes, or `nil` if the certificate comes from a keychain item without a serial number.
 public func SecCertificateCopySerialNumberData(
   _ certificate: SecCertificate, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {

@@ -18,6 +18,7 @@ public final class SecIdentity: Sendable {
 }
 
 extension SecIdentity: Hashable {
+  /// Returns whether both have the same certificate. The keys are not compared.
   public static func == (left: SecIdentity, right: SecIdentity) -> Bool {
     SecCertificate(left.certificate) == SecCertificate(right.certificate)
   }
@@ -30,8 +31,7 @@ extension SecIdentity: Hashable {
 /// - Parameters:
 ///   - allocator: Not used.
 ///   - certificate: The certificate.
-///   - privateKey: The key of the certificate. Whether it belongs to the certificate is not checked, as on Apple's
-///     systems.
+///   - privateKey: The private key. As on Apple's systems, it may belong to another certificate.
 /// - Returns: The identity.
 public func SecIdentityCreate(
   _ allocator: CFAllocator?, _ certificate: SecCertificate, _ privateKey: SecKey

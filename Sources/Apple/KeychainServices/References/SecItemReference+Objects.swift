@@ -3,7 +3,7 @@ import KeychainFormats
 import VirtualDevice
 
 extension SecItemReference {
-  /// The object of the Security framework.
+  /// The certificate, key or identity as an object for callers.
   var object: AnyObject {
     switch self {
     case .certificate(let item): SecCertificate(item)

@@ -49,9 +49,9 @@ extension SecKey: Hashable {
 /// Creates a key from its external representation.
 ///
 /// - Parameters:
-///   - keyData: PKCS#1 for RSA; 04‖X‖Y for a public key on a curve, followed by K for a private one.
+///   - keyData: PKCS#1 for RSA; 04‖X‖Y for a public key on a curve; 04‖X‖Y‖K for a private key on a curve.
 ///   - attributes: The attributes, at least `kSecAttrKeyType` and `kSecAttrKeyClass`.
-///   - error: Receives `errSecParam` if the data is not such a key.
+///   - error: Receives `errSecParam` if the data is not a key with these attributes.
 /// - Returns: The key, or `nil` if there is an error.
 public func SecKeyCreateWithData(
   _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -82,7 +82,7 @@ public func SecKeyCopyExternalRepresentation(
 
 /// Returns the key's attributes, and its bytes unless it is in the Secure Enclave.
 ///
-/// Key class and type are text, like their constants.
+/// The key class and the key type are strings, like Apple's constants for them.
 ///
 /// Source: Apple `SecKey.m` (`SecKeyCopyAttributeDictionaryWithLocalKey`), `SecCTKKey.m` (`SecCTKKeyCopyAttributes`).
 public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
@@ -116,7 +116,7 @@ public func SecKeyGetBlockSize(_ key: SecKey) -> Int {
 /// Returns the type identifier of keys, as `CFGetTypeID` does.
 public func SecKeyGetTypeID() -> CFTypeID { CoreFoundationType.key.rawValue }
 
-/// Runs the closure and stores its error, if the caller wants it.
+/// Runs the closure. If it throws, stores the error in `target`, unless that is `nil`, and returns `nil`.
 func translatingErrors<Value>(
   to target: UnsafeMutablePointer<Unmanaged<CFError>?>?, _ body: () throws(SecItemError) -> Value
 ) -> Value? {
@@ -141,10 +141,10 @@ extension KeyMaterial {
 }
 
 extension SecItemValue {
-  /// The number, which may be given as text, as in the constants of key types and classes.
+  /// The number, or the number in a string. Apple's constants for key types and classes are such strings.
   var cssmNumber: Int64? { numberValue ?? stringValue.flatMap { Int64($0) } }
 
-  /// Creates a value for callers; `nil` if they never receive the value.
+  /// Creates a value for callers. Returns `nil` if callers never receive values of the kind.
   fileprivate init?(attribute value: PropertyValue) {
     switch value {
     case .string(let text): self = .string(text)
@@ -190,6 +190,7 @@ extension SecKey {
     do throws(CertificateError) { pair = try .generate(on: .p256) } catch {
       throw SecItemError(.internalError, error.reason)
     }
+    // The representation is the public key, followed by the private number.
     let privateNumber = pair.externalRepresentation.withBytes { bytes in
       SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[pair.publicKey.count...]))
     }

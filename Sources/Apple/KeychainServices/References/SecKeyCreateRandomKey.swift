@@ -11,11 +11,11 @@ import VirtualDevice
 /// - Parameters:
 ///   - parameters: `kSecAttrKeyType` (RSA or EC), `kSecAttrKeySizeInBits`, attributes of both keys, and attributes of
 ///     one key in `kSecPrivateKeyAttrs` and `kSecPublicKeyAttrs`. A key with `kSecAttrIsPermanent` is added to the
-///     keychain with its attributes, such as `kSecAttrApplicationTag` and `kSecAttrAccessControl`. With
-///     `kSecAttrTokenID` of the Secure Enclave, only for P-256, the private key is wrapped by the virtual device. It
-///     can be used only on this device and cannot be exported.
-///   - error: Receives `errSecParam` for an unsupported type or size, `errSecUnimplemented` for another token, and the
-///     statuses of `SecItemAdd`.
+///     keychain with its attributes, such as `kSecAttrApplicationTag` and `kSecAttrAccessControl`. If `kSecAttrTokenID`
+///     is the Secure Enclave, which supports only P-256, the virtual device wraps the private key. The key can then be
+///     used only on this device and cannot be exported.
+///   - error: Receives `errSecParam` for an unsupported type or size, `errSecUnimplemented` for a token that is not the
+///     Secure Enclave, and the statuses of `SecItemAdd`.
 /// - Returns: The private key, or `nil` if there is an error.
 public func SecKeyCreateRandomKey(
   _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -36,7 +36,7 @@ public func SecKeyCreateRandomKey(
 ///   - parameters: The parameters, as for `SecKeyCreateRandomKey`.
 ///   - publicKey: Receives the public key.
 ///   - privateKey: Receives the private key.
-/// - Returns: `errSecSuccess`, or the error code of `SecKeyCreateRandomKey`. Neither key is set then.
+/// - Returns: `errSecSuccess`, or the error code of `SecKeyCreateRandomKey`. After an error, no key is set.
 public func SecKeyGeneratePair(
   _ parameters: CFDictionary, _ publicKey: UnsafeMutablePointer<SecKey?>?,
   _ privateKey: UnsafeMutablePointer<SecKey?>?
@@ -93,6 +93,7 @@ private struct KeyRequest {
     let key = try SecKey.inSecureEnclave(protection: protection, accessControl: control)
     guard let token = key.tokenValue, let publicKey = try key.tokenPublicKey else { return key }
     try store(key.item, with: kSecPrivateKeyAttrs) { attributes in
+      // The token's identifier for the key, for which Apple has no public constant.
       attributes["toid"] = .data(token.objectID)
       attributes[kSecValueData as String] = .data(publicKey.publicKey)
     }
@@ -100,23 +101,25 @@ private struct KeyRequest {
     return key
   }
 
-  /// Returns the attributes of a key: the common ones and its own.
-  private func attributes(_ ownAttributes: CFString) -> SecItemQuery {
+  /// Returns the attributes of a key. The attributes for this key take precedence over the attributes for both keys.
+  ///
+  /// - Parameter ownKey: The query key with this key's attributes, such as `kSecPrivateKeyAttrs`.
+  private func attributes(_ ownKey: CFString) -> SecItemQuery {
     var attributes = query
     for name in [kSecPrivateKeyAttrs, kSecPublicKeyAttrs] { attributes[name as String] = nil }
-    attributes.merge(query[ownAttributes as String]?.dictionaryValue ?? [:]) { _, own in own }
+    attributes.merge(query[ownKey as String]?.dictionaryValue ?? [:]) { _, own in own }
     return attributes
   }
 
   /// Stores a key if it is permanent.
-  func store(_ key: KeyMaterial, with ownAttributes: CFString) throws(SecItemError) {
-    try store(KeychainItem(key), with: ownAttributes) { _ in }
+  func store(_ key: KeyMaterial, with ownKey: CFString) throws(SecItemError) {
+    try store(KeychainItem(key), with: ownKey) { _ in }
   }
 
   private func store(
-    _ key: KeychainItem, with ownAttributes: CFString, changing change: (inout SecItemQuery) -> Void
+    _ key: KeychainItem, with ownKey: CFString, changing change: (inout SecItemQuery) -> Void
   ) throws(SecItemError) {
-    var attributes = attributes(ownAttributes)
+    var attributes = attributes(ownKey)
     change(&attributes)
     guard [.boolean(true), .number(1)].contains(attributes[kSecAttrIsPermanent as String]) else { return }
     attributes[kSecClass as String] = .string(kSecClassKey as String)

@@ -9,7 +9,7 @@ extension SecItemValue {
 
   /// Converts a value in a query dictionary.
   ///
-  /// - Throws: `.parameter` for an object that cannot be a value.
+  /// - Throws: `.parameter` for an object that cannot be a value, and for values that are nested too deeply.
   init(_ object: AnyObject, depth: Int = maximumQueryDepth) throws(SecItemError) {
     switch object {
     case let string as NSString: self = .string(String(describing: string))
@@ -69,7 +69,7 @@ extension SecItemValue {
 extension SecItemQuery {
   /// Converts a query dictionary with Apple's keys.
   ///
-  /// - Throws: `.parameter` for a key that is not text, and for an object that cannot be a value.
+  /// - Throws: `.parameter` for a key that is not a string; the errors of the values.
   init(_ dictionary: NSDictionary, depth: Int = SecItemValue.maximumQueryDepth) throws(SecItemError) {
     self.init()
     for key in dictionary.allKeys {

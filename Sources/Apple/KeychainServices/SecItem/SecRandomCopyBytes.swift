@@ -2,7 +2,7 @@
 
 import KeychainCrypto
 
-/// A source of random bytes. The system's is the only one.
+/// A source of random bytes. `kSecRandomDefault` is the only one.
 public final class SecRandomRef: Sendable {
   fileprivate init() {}
 }
@@ -16,8 +16,8 @@ public let kSecRandomDefault: SecRandomRef! = SecRandomRef()
 ///   - source: Not used, because there is only one source.
 ///   - count: The number of bytes.
 ///   - bytes: The memory to fill.
-/// - Returns: `errSecSuccess`; `errSecParam` for a negative count; `errSecAllocate` if the generator fails, and the
-///   memory is not random then.
+/// - Returns: `errSecSuccess`; `errSecParam` for a negative count; `errSecAllocate` if the generator fails. The memory
+///   is then not random.
 public func SecRandomCopyBytes(_ source: SecRandomRef?, _ count: Int, _ bytes: UnsafeMutableRawPointer) -> Int32 {
   guard count >= 0 else { return errSecParam }
   do throws(DataProtectionError) {

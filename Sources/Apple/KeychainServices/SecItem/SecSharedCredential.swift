@@ -27,13 +27,13 @@ private let noAssociatedDomain = SecItemError(
 ///
 /// Source: Apple `SecSharedCredential.h`.
 ///
-/// - Returns: `nil` if there are no random bytes.
+/// - Returns: The password, or `nil` if the system provides no random bytes.
 public func SecCreateSharedWebCredentialPassword() -> CFString? {
   let (characterCount, groupSize) = (12, 3)
   // Without letters and digits that are easily confused.
   let alphabets = ["abcdefghkmnopqrstuvwxy", "ABCDEFGHJKLMNPQRSTUVWXYZ", "3456789"].map { Array($0.utf8) }
   let allCharacters = Array(alphabets.joined())
-  // Larger bytes would make some characters more frequent.
+  // Bytes from this limit on are skipped, because they would make some characters more frequent.
   let byteLimit = 256 - 256 % allCharacters.count
   while true {
     // Most bytes are below the limit, so this many are usually sufficient.

@@ -14,7 +14,7 @@ nonisolated(unsafe) public let kSecImportExportPassphrase: CFString = "passphras
 nonisolated(unsafe) public let kSecImportItemLabel: CFString = "label"
 /// The identifier that links a key and its certificate in the file, if there is one.
 nonisolated(unsafe) public let kSecImportItemKeyID: CFString = "keyid"
-/// A `SecTrust` of an item, with the basic policy, its certificate and all others in the file.
+/// A `SecTrust` of an item, with the basic policy, the item's certificate and all other certificates in the file.
 nonisolated(unsafe) public let kSecImportItemTrust: CFString = "trust"
 /// The certificate chain of an item, with the certificates in the file.
 nonisolated(unsafe) public let kSecImportItemCertChain: CFString = "chain"
@@ -28,15 +28,17 @@ nonisolated(unsafe) public let kSecImportItemIdentity: CFString = "identity"
 ///   - options: A dictionary with the password as `kSecImportExportPassphrase`. The default is an empty password.
 ///   - items: Receives a dictionary for each private key whose certificate is in the file. Not changed after an error.
 /// - Returns: `errSecSuccess`; `errSecAuthFailed` if the password is wrong or the file was changed; `errSecDecode` if
-///   it is not such a file, needs too much work to decrypt, or contains keys that keychains do not support;
-///   `errSecParam` if the password is not text; `errSecInternal` if the cryptographic library fails.
+///   the data is not a PKCS#12 file, needs too much work to decrypt, or contains keys that keychains do not support;
+///   `errSecParam` if the password is not a string; `errSecInternal` if the cryptographic library fails.
 @discardableResult
 public func SecPKCS12Import(
   _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
+  // A doubly optional string. It is `nil` if the option is missing. The inner string is `nil` if the option is not
+  // text.
   let option = options.object(forKey: kSecImportExportPassphrase).map { try? SecItemValue($0 as AnyObject).stringValue }
-  guard let text = option ?? "" else { return errSecParam }
-  let password = Secret(utf8: text)
+  guard let passphrase = option ?? "" else { return errSecParam }
+  let password = Secret(utf8: passphrase)
   do throws(CertificateError) {
     let file = try PKCS12File(der: Array(Data(referencing: pkcs12_data)), password: password)
     items.pointee = NSArray(array: file.keys.compactMap { item($0, of: file) })

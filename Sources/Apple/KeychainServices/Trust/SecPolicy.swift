@@ -30,14 +30,14 @@ public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(.basic) }
 /// Returns the policy for TLS.
 ///
 /// - Parameters:
-///   - server: Whether the certificate is a server's, not a client's.
+///   - server: Whether the certificate is a server's. Otherwise, it is a client's.
 ///   - hostname: The server's name or address, or `nil` to accept any. Ignored for a client.
 /// - Returns: The policy.
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
   SecPolicy(server ? .server(host: hostname.map { String(describing: $0) }) : .client)
 }
 
-/// Returns the policy for certificates that are not revoked.
+/// Returns the policy that checks whether certificates are revoked.
 ///
 /// A virtual device fetches nothing. The chain must be complete, and if a positive response is required, the evaluation
 /// ends with `errSecIncompleteCertRevocationCheck`.
@@ -47,11 +47,12 @@ public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPoli
 /// - Parameter revocationFlags: A combination of the constants that begin with `kSecRevocation`.
 /// - Returns: The policy, or `nil` if there are unknown flags.
 public func SecPolicyCreateRevocation(_ revocationFlags: CFOptionFlags) -> SecPolicy? {
+  // Apple defines the lowest five flags.
   guard revocationFlags >> 5 == 0 else { return nil }
   return SecPolicy(.basic, revocationFlags: revocationFlags)
 }
 
-/// Returns a policy's properties: its identifier, and the host name or the side of the connection if it has one.
+/// Returns a policy's properties: its identifier, the host name if there is one, and whether it is for clients.
 public func SecPolicyCopyProperties(_ policyRef: SecPolicy) -> CFDictionary? {
   let properties: [CFString: Any] =
     switch policyRef.purpose {

@@ -20,8 +20,9 @@ public final class SecTrust: Sendable {
     /// The last outcome; `nil` before an evaluation and after a change.
     var outcome: TrustOutcome?
 
-    mutating func change(_ change: (inout State) -> Void) {
-      change(&self)
+    /// Changes the state, and discards the outcome.
+    mutating func change(_ body: (inout State) -> Void) {
+      body(&self)
       outcome = nil
     }
   }
@@ -40,11 +41,12 @@ extension SecTrust: SecurityObject {
 /// Creates a trust object for an evaluation.
 ///
 /// - Parameters:
-///   - certificates: A `SecCertificate`, or an array of at most 100: first the one to evaluate, then possible
-///     certificates between it and an anchor.
+///   - certificates: A `SecCertificate`, or an array of at most 100: first the certificate to evaluate, then
+///     certificates that may link it to an anchor.
 ///   - policies: A `SecPolicy`, or an array of policies that must all be met. The default is the basic policy.
 ///   - trust: Receives the object.
-/// - Returns: `errSecSuccess`; `errSecParam` for other objects, and `trust` is not changed then.
+/// - Returns: `errSecSuccess`; `errSecParam` if an object has another type or an array has too many or no elements.
+///   `trust` is not changed then.
 @discardableResult
 public func SecTrustCreateWithCertificates(
   _ certificates: CFTypeRef, _ policies: CFTypeRef?, _ trust: UnsafeMutablePointer<SecTrust?>
@@ -60,8 +62,8 @@ public func SecTrustCreateWithCertificates(
 ///
 /// - Parameters:
 ///   - trust: The trust object, whose last result is discarded.
-///   - policies: A `SecPolicy` or an array of them.
-/// - Returns: `errSecSuccess`; `errSecParam` for other objects.
+///   - policies: A `SecPolicy` or an array of policies.
+/// - Returns: `errSecSuccess`; `errSecParam` if an object has another type or the array is empty.
 @discardableResult
 public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSStatus {
   guard let policies = policyList(policies) else { return errSecParam }
@@ -86,7 +88,7 @@ public func SecTrustCopyPolicies(_ trust: SecTrust, _ policies: UnsafeMutablePoi
 /// - Parameters:
 ///   - trust: The trust object, whose last result is discarded.
 ///   - anchorCertificates: An array of at most 100 `SecCertificate` objects, or `nil` to remove all.
-/// - Returns: `errSecSuccess`; `errSecParam` for other objects.
+/// - Returns: `errSecSuccess`; `errSecParam` if an object has another type or there are too many.
 @discardableResult
 public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificates: CFArray?) -> OSStatus {
   guard let anchors = objects(anchorCertificates ?? NSArray(), of: SecCertificate.self),
@@ -96,7 +98,7 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
   return errSecSuccess
 }
 
-/// Sets whether only the set anchors are trusted. This has no effect, because a virtual device has no others.
+/// Sets whether only the set anchors are trusted. This has no effect, because a virtual device has no other anchors.
 ///
 /// - Parameters:
 ///   - trust: The trust object, whose last result is discarded.
@@ -175,7 +177,7 @@ public func SecTrustCopyPublicKey(_ trust: SecTrust) -> SecKey? { SecTrustCopyKe
 /// Returns the type identifier of trust objects, as `CFGetTypeID` does.
 public func SecTrustGetTypeID() -> CFTypeID { CoreFoundationType.trust.rawValue }
 
-/// Returns the policies, or `nil` if there are other objects or the list is empty.
+/// Returns the policies, by default the basic policy. `nil` if an object has another type or an array is empty.
 private func policyList(_ value: CFTypeRef?) -> [SecPolicy]? {
   guard let value else { return [SecPolicy(.basic)] }
   guard let policies = objects(value, of: SecPolicy.self), !policies.isEmpty else { return nil }

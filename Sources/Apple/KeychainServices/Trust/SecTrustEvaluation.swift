@@ -97,7 +97,8 @@ public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? {
 /// Returns the length of the chain. Evaluates the certificate if necessary.
 public func SecTrustGetCertificateCount(_ trust: SecTrust) -> CFIndex { trust.currentOutcome().chain.count }
 
-/// Returns a certificate of the chain, the evaluated one first; `nil` beyond its end. Deprecated by Apple since iOS 15.
+/// Returns the certificate at an index of the chain, where 0 is the evaluated certificate. `nil` if there is none.
+/// Deprecated by Apple since iOS 15.
 public func SecTrustGetCertificateAtIndex(_ trust: SecTrust, _ index: CFIndex) -> SecCertificate? {
   let chain = trust.currentOutcome().chain
   return chain.indices.contains(index) ? chain[index] : nil

@@ -46,7 +46,7 @@ public struct Move: Sendable {
   let backedUpCount: Int
 
   /// Returns the move in words, such as "to a new phone from an encrypted backup".
-  static func description(of destination: Destination, _ backup: Backup) -> String {
+  static func description(to destination: Destination, from backup: Backup) -> String {
     switch destination {
     case .emptyPhone(let target): "\(target.rawValue) \(backup.rawValue)"
     case .phone: "to the other phone \(backup.rawValue)"
@@ -75,14 +75,14 @@ public struct Move: Sendable {
 extension Move: CustomStringConvertible {
   /// The number of items with each outcome, then every item with its outcome, and the reason if it does not move.
   public var description: String {
-    guard !items.isEmpty else { return Self.nothingStored }
+    guard !items.isEmpty else { return Self.emptyKeychainText }
     let counts: [(count: Int, outcome: String)] = [
       (migrating.count, "migrating"), (stayingBehind.count, "staying behind"), (neverInBackup.count, "in no backup"),
       (unreadable.count, "damaged"),
     ]
     let countText = counts.filter { $0.count > 0 }.map { "\($0.count) \($0.outcome)" }.joined(separator: ", ")
     let total = "\(items.count) item\(items.count == 1 ? "" : "s")"
-    let heading = "\(total) in a move \(Self.description(of: destination, backup)): \(countText)"
+    let heading = "\(total) in a move \(Self.description(to: destination, from: backup)): \(countText)"
     let lines = items.map { item in
       let reason = item.fate.reason.map { " (\($0.rawValue))" } ?? ""
       return "  \(item.title) \(item.fate.verb)\(reason)"
@@ -92,19 +92,22 @@ extension Move: CustomStringConvertible {
 }
 
 extension Move {
-  /// The largest number of items in a description.
+  /// The largest number of items in the description of an outcome.
   private static let maximumListCount = 8
 
-  static let nothingStored =
+  /// The description of a move without items, with advice.
+  private static let emptyKeychainText =
     "the phone's keychain is empty: the app stored nothing in it. Check the status of its keychain calls, and that they "
     + "run inside phone.run. If the app makes them on a queue or in a detached task, write "
     + "phone.run(inWholeProcess: true)"
 
   /// The outcome for the item with a name: `move["session token"] == .migrates`.
   ///
-  /// The name must equal the item's label, account, service or server, or `service/account` or `server/account`. If
-  /// several items match, the result is their common outcome with the same reason, or equal to nothing if they differ.
-  /// Its description covers each matching item or, if there is none, the existing names.
+  /// The name must equal the item's label, account, service or server, or `service/account` or `server/account`.
+  ///
+  /// If several items match, the result is the outcome that they share. If their outcomes or reasons differ, the result
+  /// equals no outcome. The description of the result lists the matching items or, if no item matches, the existing
+  /// names.
   public subscript(name: String) -> Fate {
     fate(of: items(named: name), request: "\"\(UntrustedText.escaped(name))\"", name: name)
   }
@@ -123,20 +126,21 @@ extension Move {
   /// Returns the common outcome of items.
   ///
   /// - Parameters:
-  ///   - matching: The matching items.
+  ///   - matching: The items with the requested name and group.
   ///   - request: The requested name and group, for descriptions.
-  ///   - name: The requested name, to find similar ones.
+  ///   - name: The requested name, to find similar names.
   ///   - itemsInOtherGroups: If no item matches, the items with the name in other access groups.
   private func fate(
     of matching: [MovedItem], request: String, name: String? = nil,
     inOtherGroups itemsInOtherGroups: [MovedItem] = []
   ) -> Fate {
-    guard !items.isEmpty else { return Fate(.nothingStored, details: Self.nothingStored) }
+    guard !items.isEmpty else { return Fate(.nothingStored, details: Self.emptyKeychainText) }
     guard let first = matching.first else {
-      let hint = itemsInOtherGroups.isEmpty ? similarNames(to: name) : Self.groups(of: itemsInOtherGroups)
+      let hint = itemsInOtherGroups.isEmpty ? similarNameHint(for: name) : Self.groupHint(for: itemsInOtherGroups)
       return fateOfMissingItem(request: request, hint: hint)
     }
-    return matching.count == 1 ? first.fate : Self.commonFate(of: matching, first.fate.kind, request: request)
+    if matching.count == 1 { return first.fate }
+    return Self.commonFate(of: matching, firstKind: first.fate.kind, request: request)
   }
 
   private func fateOfMissingItem(request: String, hint: String) -> Fate {
@@ -147,7 +151,7 @@ extension Move {
   }
 
   /// Returns the outcome that several items share, or `.unclear` if one of them differs from the first.
-  private static func commonFate(of items: [MovedItem], _ firstKind: Fate.Kind, request: String) -> Fate {
+  private static func commonFate(of items: [MovedItem], firstKind: Fate.Kind, request: String) -> Fate {
     let isShared = items.allSatisfy { $0.fate.kind == firstKind }
     let remark = isShared ? "" : " and have different outcomes; use \"service/account\" or inGroup: to name one of them"
     let lines = items.map { item in
@@ -159,14 +163,15 @@ extension Move {
   }
 
   /// Returns a hint with a similar name and the existing names.
-  private func similarNames(to name: String?) -> String {
+  private func similarNameHint(for name: String?) -> String {
     let allNames = Set(items.flatMap(\.allNames))
     let similarName = name.flatMap { EditDistance.nearest(to: $0, among: allNames.sorted()) }
     let hint = similarName.map { "; \"\(UntrustedText.escaped($0))\" is similar" } ?? ""
     return (["\(hint)\n  the phone has:"] + Self.shortened(items.map { "  \($0.title)" })).joined(separator: "\n  ")
   }
 
-  private static func groups(of items: [MovedItem]) -> String {
+  /// Returns a hint with the access groups of items.
+  private static func groupHint(for items: [MovedItem]) -> String {
     let groups = Set(items.compactMap(\.accessGroup)).sorted().map { "\"\(UntrustedText.escaped($0))\"" }
     return groups.isEmpty ? "; the name occurs in no group" : "; the name occurs in \(groups.joined(separator: ", "))"
   }
@@ -208,7 +213,8 @@ extension Move {
       guard session.record.revision == revision else {
         throw PhoneError(
           .staleMove, .stalePlan, "the move is out of date",
-          "the keychain has changed since the move was planned", advice: "move(to:backup:) again, after the change")
+          reason: "the keychain has changed since the move was planned",
+          advice: "move(to:backup:) again, after the change")
       }
       try translatingErrors { () throws(KeyhaulError) in
         let prepared = try BackupExporter.prepare(session, password: secret, rounds: Self.rounds, listsExported: false)
@@ -247,13 +253,13 @@ extension Move {
     }
   }
 
-  /// Compares the restore with the prediction.
-  private func check(_ plan: MigrationPlan) throws(PhoneError) {
-    let actual = plan.decisions.map { MovedItem($0, isInBackup: true, moveDescription: "").fate.kind }
+  /// Compares the outcomes in the plan that was restored with the predicted outcomes.
+  private func check(_ restoredPlan: MigrationPlan) throws(PhoneError) {
+    let actual = restoredPlan.decisions.map { MovedItem($0, isInBackup: true, moveDescription: "").fate.kind }
     guard actual == items.prefix(backedUpCount).map(\.fate.kind) else {
       throw PhoneError(
         .otherOutcome, .failed, "the restore did not do what the move predicted",
-        "of \(backedUpCount) items in the backup, \(plan.summary.migrates) moved",
+        reason: "of \(backedUpCount) items in the backup, \(restoredPlan.summary.migrates) moved",
         advice: "report it: this is a bug in Keyhaul")
     }
   }

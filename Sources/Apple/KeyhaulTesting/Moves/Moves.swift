@@ -12,7 +12,7 @@ public struct Moves: Sendable {
   /// All moves, those to a new phone first.
   public var all: [Move] { [newPhone, newPhoneUnencrypted, samePhone, samePhoneUnencrypted] }
 
-  /// The outcomes for the item with a name in each of the four moves.
+  /// The item's outcome in each of the four moves. The item is found by its name, as in `Move`.
   public subscript(name: String) -> Fates {
     Fates(
       newPhone: newPhone[name], newPhoneUnencrypted: newPhoneUnencrypted[name], samePhone: samePhone[name],
@@ -20,7 +20,7 @@ public struct Moves: Sendable {
   }
 }
 
-/// The outcomes for an item in each of the four moves, for comparisons in tests.
+/// The outcomes (`Fate`) of one item in the four moves, for comparisons in tests.
 public struct Fates: Sendable, Equatable {
   /// The outcome on a new phone, from an encrypted backup.
   public let newPhone: Fate
@@ -39,7 +39,8 @@ public struct Fates: Sendable, Equatable {
     self.samePhoneUnencrypted = samePhoneUnencrypted
   }
 
-  /// Returns whether one of the four outcomes differs according to `Fate`. A mistyped name differs from nothing.
+  /// Returns whether at least one of the four pairs of outcomes is unequal, as defined by `!=` of `Fate`. Returns
+  /// `false` for a mistyped name, so a test that expects a difference fails.
   public static func != (left: Fates, right: Fates) -> Bool {
     left.newPhone != right.newPhone || left.newPhoneUnencrypted != right.newPhoneUnencrypted
       || left.samePhone != right.samePhone || left.samePhoneUnencrypted != right.samePhoneUnencrypted

@@ -8,7 +8,7 @@ extension Phone {
   ///
   /// - Throws: `.locked` if items cannot be read, because a backup requires an unlocked phone.
   public func move(to target: Move.Target, backup: Move.Backup) throws(PhoneError) -> Move {
-    try planMove(to: .emptyPhone(target), backup)
+    try planMove(to: .emptyPhone(target), from: backup)
   }
 
   /// Plans a move of the phone's keychain to another phone, which replaces that phone's items. Neither phone is
@@ -16,10 +16,10 @@ extension Phone {
   ///
   /// - Throws: `.locked` if items of this phone cannot be read.
   public func move(to other: Phone, backup: Move.Backup) throws(PhoneError) -> Move {
-    try planMove(to: .phone(other), backup)
+    try planMove(to: .phone(other), from: backup)
   }
 
-  /// Plans all four moves: to a new phone and to the same one, with an encrypted and an unencrypted backup.
+  /// Plans all four moves: to a new phone and to the same phone, each with an encrypted and an unencrypted backup.
   ///
   /// - Throws: `.locked` if items cannot be read.
   public func moves() throws(PhoneError) -> Moves {
@@ -30,15 +30,15 @@ extension Phone {
       samePhoneUnencrypted: try move(to: .samePhone, backup: .unencrypted))
   }
 
-  /// Plans a move. Only one phone is in use at a time, so that tests that move in both directions do not wait for each
-  /// other.
+  /// Plans a move. It uses only one phone at a time. Otherwise, two tests that move between the same phones in opposite
+  /// directions could wait for each other forever.
   private func planMove(
-    to destination: Move.Destination, _ backup: Move.Backup
+    to destination: Move.Destination, from backup: Move.Backup
   ) throws(PhoneError) -> Move {
     let context = try withSession { (session) throws(PhoneError) in try MoveContext(session, backup) }
     let plan = try context.plan(to: destination)
     let backedUpCount = context.simulatedBackup.exported.count
-    let moveDescription = Move.description(of: destination, backup)
+    let moveDescription = Move.description(to: destination, from: backup)
     let items = plan.decisions.map { decision in
       MovedItem(decision, isInBackup: decision.index < backedUpCount, moveDescription: moveDescription)
     }

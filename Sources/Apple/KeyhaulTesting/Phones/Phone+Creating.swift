@@ -11,8 +11,8 @@ extension Phone {
   ///
   /// - Parameters:
   ///   - passcode: The passcode, or `nil` if the phone has none and cannot be locked.
-  ///   - apps: The names of the apps with their access groups. New items are in the first group. If an app has none,
-  ///     its name is used. By default, there is one app named `app`.
+  ///   - apps: The names of the apps with their access groups. New items are in the first group. An app without groups
+  ///     gets one with the app's name. By default, there is one app named `app`.
   ///   - ios: The iOS version, such as `"17.0"`. The default is 18.1.
   /// - Throws: `.badApps`; `.underlying` for an invalid version, or if a file operation fails.
   public convenience init(
@@ -22,7 +22,7 @@ extension Phone {
     guard Set(apps.map(\.key)).count == apps.count, apps.allSatisfy({ !$0.key.isEmpty }) else {
       throw PhoneError(
         .badApps, .usage, "the phone cannot have these apps",
-        "two names are the same, or one is empty: "
+        reason: "two names are the same, or one is empty: "
           + apps.map { "\"\(UntrustedText.escaped($0.key))\"" }.joined(separator: ", "),
         advice: "a different name for each app")
     }
@@ -34,7 +34,7 @@ extension Phone {
         apps: apps.map { DeviceApp(name: $0.key, accessGroups: $0.value.isEmpty ? [$0.key] : $0.value) }))
   }
 
-  /// Creates a phone with the apps, the passcode, the model and the iOS version of another one.
+  /// Creates a phone with the apps, the passcode, the model and the iOS version of another phone.
   convenience init(like other: Phone) throws(PhoneError) {
     let identity = try other.withSession { (session) throws(PhoneError) in
       DeviceIdentity(
@@ -60,7 +60,8 @@ extension Phone {
       let similarName = EditDistance.nearest(to: name, among: BundledFixtures.names)
       throw PhoneError(
         .noSuchFixture, .notFound, "there is no bundled fixture named \"\(UntrustedText.escaped(name))\"",
-        similarName.map { "\"\($0)\" is similar" } ?? "there are \(BundledFixtures.names.joined(separator: ", "))",
+        reason: similarName.map { "\"\($0)\" is similar" }
+          ?? "there are \(BundledFixtures.names.joined(separator: ", "))",
         advice:
           "\(similarName ?? BundledFixtures.names.first ?? "one of them"), or Phone(fixtureFile:) for one of your own")
     }
@@ -70,7 +71,7 @@ extension Phone {
   /// Creates an unlocked phone from a description in a file (format `device-fixture/1`) with all its items.
   ///
   /// - Parameter path: The path of the file. A relative path starts at the working directory of the tests.
-  /// - Throws: `.noSuchFixture` if it cannot be read; `.badFixture` with the path of the error.
+  /// - Throws: `.noSuchFixture` if it cannot be read; `.badFixture` with the JSON path of the fault.
   public convenience init(fixtureFile path: String) throws(PhoneError) {
     let bytes: Data
     do {
@@ -81,7 +82,7 @@ extension Phone {
     } catch {
       throw PhoneError(
         .noSuchFixture, .notFound, "the fixture \(UntrustedText.escaped(path)) cannot be read",
-        "looked for in \(FileManager.default.currentDirectoryPath)", advice: "a file path built from #filePath")
+        reason: "looked for in \(FileManager.default.currentDirectoryPath)", advice: "a file path built from #filePath")
     }
     try self.init(decoding: Array(bytes), from: path)
   }

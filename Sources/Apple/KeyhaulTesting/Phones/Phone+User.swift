@@ -49,8 +49,8 @@ extension Phone {
     passcode = nil
   }
 
-  /// Erases all content and settings, including the passcode. The hardware key stays, so the phone is still the same
-  /// for its backups.
+  /// Erases all content and settings, including the passcode. The hardware key stays, so a restore of the phone's own
+  /// backup is still a restore to the same phone.
   ///
   /// - Throws: `.underlying` if a file operation fails.
   public func erase() throws(PhoneError) {

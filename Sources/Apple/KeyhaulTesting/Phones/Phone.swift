@@ -6,7 +6,7 @@ package import VirtualDevice
 /// A virtual iPhone for a test: unlocked at first, and deleted with its last reference.
 ///
 /// Phones are independent, so tests can run in parallel. If the system has a file system in memory, a phone is not
-/// stored on a disk. Locks need no wait, and a passcode is cheap.
+/// stored on a disk. Locking takes no time, and a passcode's key is derived in few iterations.
 public final class Phone: Sendable {
   /// The default passcode.
   public static let standardPasscode = "2468"
@@ -48,8 +48,8 @@ public final class Phone: Sendable {
     }
   }
 
-  /// Returns a client for an app of the phone, for `DefaultKeychain.using` and other uses. The phone exists as long as
-  /// the client.
+  /// Returns a client for an app of the phone, for example for `DefaultKeychain.using`. The phone exists as long as the
+  /// client.
   ///
   /// - Parameter app: One of `apps`. May be omitted if there is only one.
   /// - Throws: `.noSuchApp`, `.appNotNamed`.
@@ -67,7 +67,7 @@ public final class Phone: Sendable {
     }
   }
 
-  /// Runs the closure with a session, after other threads that use the phone.
+  /// Runs the closure with a session. Waits until no other thread uses the phone.
   func withSession<Value>(
     _ access: DeviceAccess = .reading, _ body: (DeviceSession) throws(PhoneError) -> Value
   ) throws(PhoneError) -> Value {
@@ -85,11 +85,11 @@ extension Phone {
   /// the phone only with `inWholeProcess`, or inside `DefaultKeychain.using(client())`.
   ///
   /// - Parameters:
-  ///   - app: One of `apps`, whose access groups the calls have. `nil` if the phone has only one app.
-  ///   - inWholeProcess: Whether the calls of the whole process use this phone while the closure runs. Calls of other
-  ///     phones' `run` still use those phones. The closure has to wait for the work that it starts.
+  ///   - app: One of `apps`. The keychain calls have its access groups. `nil` if the phone has only one app.
+  ///   - inWholeProcess: Whether the calls of the whole process use this phone while the closure runs. Calls inside
+  ///     `run` of a different phone still use that phone. The closure must wait for the work that it starts.
   ///   - body: The app's code.
-  /// - Throws: `PhoneError` of code `.noSuchApp`, `.appNotNamed` or `.processInUse`, and what the closure throws.
+  /// - Throws: `PhoneError` with the code `.noSuchApp`, `.appNotNamed` or `.processInUse`, or the closure's error.
   @discardableResult
   public func run<Result>(
     as app: String? = nil, inWholeProcess: Bool = false, _ body: () throws -> Result
@@ -106,12 +106,12 @@ extension Phone {
   /// the phone only with `inWholeProcess`, or inside `DefaultKeychain.using(client())`.
   ///
   /// - Parameters:
-  ///   - app: One of `apps`, whose access groups the calls have. `nil` if the phone has only one app.
-  ///   - inWholeProcess: Whether the calls of the whole process use this phone while the closure runs. Calls of other
-  ///     phones' `run` still use those phones. The closure has to wait for the work that it starts.
+  ///   - app: One of `apps`. The keychain calls have its access groups. `nil` if the phone has only one app.
+  ///   - inWholeProcess: Whether the calls of the whole process use this phone while the closure runs. Calls inside
+  ///     `run` of a different phone still use that phone. The closure must wait for the work that it starts.
   ///   - isolation: The caller's actor, on which the code runs.
   ///   - body: The app's code.
-  /// - Throws: `PhoneError` of code `.noSuchApp`, `.appNotNamed` or `.processInUse`, and what the closure throws.
+  /// - Throws: `PhoneError` with the code `.noSuchApp`, `.appNotNamed` or `.processInUse`, or the closure's error.
   @discardableResult
   public func run<Result>(
     as app: String? = nil, inWholeProcess: Bool = false, isolation: isolated (any Actor)? = #isolation,
@@ -127,7 +127,7 @@ extension Phone {
     guard DefaultKeychain.installProcessOverride(client) else {
       throw PhoneError(
         .processInUse, .busy, "another phone is running in the whole process",
-        "a keychain call on a queue or in a detached task can use only one phone",
+        reason: "a keychain call on a queue or in a detached task can use only one phone",
         advice: "put such tests into one @Suite(.serialized), or wrap the queue's code in "
           + "DefaultKeychain.using(phone.client())")
     }
@@ -139,14 +139,15 @@ extension Phone {
     guard let app else {
       if apps.count == 1 { return apps[0] }
       throw PhoneError(
-        .appNotNamed, .usage, "no app was named", apps.isEmpty ? "the phone has none" : "the phone has \(appNames)",
+        .appNotNamed, .usage, "no app was named",
+        reason: apps.isEmpty ? "the phone has none" : "the phone has \(appNames)",
         advice: apps.isEmpty ? "list \"apps\" in the fixture, with their access groups" : "run(as:) with one of them")
     }
     guard apps.contains(app) else {
       let similarName = EditDistance.nearest(to: app, among: apps)
       throw PhoneError(
         .noSuchApp, .notFound, "the phone has no app \"\(UntrustedText.escaped(app))\"",
-        apps.isEmpty ? "it has none" : "it has \(appNames)",
+        reason: apps.isEmpty ? "it has none" : "it has \(appNames)",
         advice: similarName.map { "\"\($0)\"" } ?? "Phone(apps:) with the app and its access groups")
     }
     return app

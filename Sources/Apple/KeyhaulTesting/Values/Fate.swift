@@ -1,13 +1,13 @@
-// Exported for tests, which write `.staysBehind(.deviceBound)`. No other file may import only this name: if two files
-// do, the compiler uses only one of the imports, which may be the one that is not exported.
+// This file exports `Reason` for tests, which write `.staysBehind(.deviceBound)`. No other file may import `Reason`
+// alone: the compiler would use only one of the two imports, perhaps the import that is not exported.
 import Basics
 
 @_exported public import enum KeychainRules.Reason
 
 /// The outcome for an item in a move, for comparisons in tests: `move["session token"] == .migrates`.
 ///
-/// The description of an outcome from a move, which a failed expectation prints, contains the item, the reason and what
-/// to do. Comparisons ignore it.
+/// A failed expectation prints the description of the move's outcome: the item, the reason and what to do. Comparisons
+/// ignore the description.
 public struct Fate: Sendable, Equatable {
   enum Kind: Sendable, Hashable {
     case migrates
@@ -30,7 +30,7 @@ public struct Fate: Sendable, Equatable {
     self.details = details
   }
 
-  /// The item moves to the other phone.
+  /// The item moves to the target phone.
   public static let migrates = Fate(.migrates)
 
   /// The item is in the backup but does not move.
@@ -43,8 +43,8 @@ public struct Fate: Sendable, Equatable {
   /// The item is damaged.
   public static func unreadable(_ reason: Reason) -> Fate { Fate(.unreadable(reason)) }
 
-  /// The phone has items, but none with the name. If the names of a damaged item cannot be read, it may have the name,
-  /// and the outcome is equal to nothing.
+  /// The phone has items, but none with the name. This outcome requires that the names of all items can be read:
+  /// otherwise, a damaged item may have the name, and the outcome is equal to nothing.
   public static let absent = Fate(.absent)
 
   /// The reason why the item does not arrive, or the reason that several items with the name have in common. `nil` if
@@ -68,7 +68,7 @@ public struct Fate: Sendable, Equatable {
   public static func == (left: Fate, right: Fate) -> Bool { left.isComparable && left.kind == right.kind }
 
   /// Returns whether both are different outcomes of existing items. A name without an item is neither equal nor unequal
-  /// to an outcome, so that a mistyped name also fails a test that uses `!=`.
+  /// to the outcome of an item. A mistyped name therefore also fails a test that uses `!=`.
   public static func != (left: Fate, right: Fate) -> Bool {
     left.isComparable && right.isComparable && left.kind != right.kind
       && (left.kind == .absent) == (right.kind == .absent)

@@ -16,19 +16,19 @@ public struct MovedItem: Sendable {
   public let server: String?
   /// `kSecAttrAccessGroup`; `nil` if the item has none or cannot be decrypted.
   public let accessGroup: String?
-  /// The outcome.
+  /// The item's outcome in the move.
   public let fate: Fate
   /// The kind, the name and the protection class, such as `generic password "mail/anna" (when unlocked)`.
   let title: String
 
-  /// The item's name for users: `service/account`, `server/account`, or the part that it has; otherwise its
-  /// label. Empty if the item has no names.
+  /// The item's name for users: `service/account` or `server/account`, or one part if the item lacks the other. An item
+  /// without these attributes has its label as its name. Empty if the item has no label either.
   public let name: String
 
   /// Creates an item from the decision of a plan.
   ///
   /// - Parameters:
-  ///   - decision: The decision.
+  ///   - decision: The plan's decision about the item.
   ///   - isInBackup: Whether the item is in the backup.
   ///   - moveDescription: The move in words, such as "to a new phone from an encrypted backup".
   init(_ decision: MigrationPlan.Decision, isInBackup: Bool, moveDescription: String) {
@@ -50,15 +50,16 @@ public struct MovedItem: Sendable {
       }
     fate = Fate(
       kind,
-      details: Self.details(title, Fate(kind), isInBackup ? moveDescription : nil, decision.detail))
+      details: Self.details(
+        title: title, fate: Fate(kind), moveDescription: isInBackup ? moveDescription : nil, remark: decision.detail))
   }
 
-  private static func details(_ title: String, _ fate: Fate, _ moveDescription: String?, _ detail: String?) -> String {
+  private static func details(title: String, fate: Fate, moveDescription: String?, remark: String?) -> String {
     var lines = ["\(title) \(fate.verb)" + (moveDescription.map { " in a move \($0)" } ?? "")]
     if let reason = fate.reason {
       let explanation = reason.explanation
       lines.append("  why: \(reason.rawValue): \(explanation.headline)")
-      if let detail { lines.append("       \(UntrustedText.escaped(detail, keepingEscapes: true))") }
+      if let remark { lines.append("       \(UntrustedText.escaped(remark, keepingEscapes: true))") }
       lines.append("  do:  \(explanation.action)")
     }
     return lines.joined(separator: "\n")

@@ -2,7 +2,7 @@ public import Basics
 import KeychainFormats
 import VirtualDevice
 
-/// An error of a phone. For single items there is `Fate`.
+/// An error of a phone. A problem with a single item is not an error, but an outcome (`Fate`).
 public struct PhoneError: ExplainedError {
   /// The kinds of errors, for comparisons in tests.
   public enum Code: String, Sendable {
@@ -28,7 +28,7 @@ public struct PhoneError: ExplainedError {
     case staleMove
     /// The result of the restore differs from the prediction.
     case otherOutcome
-    /// A lower layer failed. The error has its texts.
+    /// A lower layer failed. The error has the lower layer's texts.
     case underlying
   }
 
@@ -36,10 +36,10 @@ public struct PhoneError: ExplainedError {
   public let code: Code
   /// The category, the summary and the advice.
   public let meaning: ErrorMeaning
-  /// The details.
+  /// The specific reason, such as the names of the phone's apps.
   public let reason: String
 
-  init(_ code: Code, _ category: ErrorCategory, _ summary: String, _ reason: String, advice: String) {
+  init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: String) {
     self.code = code
     meaning = ErrorMeaning(category, summary, advice: .words(advice))
     self.reason = reason

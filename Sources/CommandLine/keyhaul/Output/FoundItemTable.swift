@@ -3,8 +3,8 @@ import Reports
 
 /// The table of items that the `item` commands print.
 enum FoundItemTable {
-  /// Returns the table. If it is too wide, it shows dates without times and codes for classes, so that names are not
-  /// cut.
+  /// Returns the table. If the table is too wide, it shows dates without times, so that names are not cut. If the table
+  /// is still too wide, it also shows codes for classes.
   static func table(of rows: [KeychainEntry], style: TextStyle) -> Table {
     let longTables = [LocalTimeFormat.local, LocalTimeFormat.localDay].map {
       table(of: rows, isShort: false, formatDate: $0)

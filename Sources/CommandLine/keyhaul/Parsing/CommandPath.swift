@@ -71,7 +71,7 @@ struct CommandPath {
   /// The flags among the arguments, and their values. Arguments after "--" are never flags.
   private var flagArguments: ArraySlice<String> { arguments.prefix { $0 != "--" } }
 
-  /// Sets the requests for help and for the version that the flags make.
+  /// Sets `help` and `asksForVersion` from the flags.
   private mutating func readHelpFlags() {
     if flagArguments.contains("--help") {
       help = .full
@@ -126,7 +126,7 @@ struct CommandPath {
     /// Returns whether the argument after a flag is its value.
     mutating func hasValue(_ flag: String) -> Bool {
       if flag.contains("=") || ["--help", "-h", "--version"].contains(flag) { return false }
-      if let commonFlag = common.first(where: { $0.names.contains(flag) }) { return commonFlag.value != nil }
+      if let commonFlag = common.first(where: { $0.names.contains(flag) }) { return commonFlag.valueName != nil }
       return all.contains(flag)
     }
   }
@@ -145,7 +145,7 @@ struct CommandPath {
     return .usage("\(name) needs a command", why: "its commands are \(HumanReadable.list(names))", try: "\(name) -h")
   }
 
-  /// Returns whether an argument is "-h", by itself or combined with other short flags: "-qh".
+  /// Returns whether an argument is "-h", by itself or combined with other short flags that have no value: "-qh".
   private static func asksForShortHelp(_ argument: String) -> Bool {
     let letters = argument.dropFirst()
     return argument.first == "-" && letters.allSatisfy("hnqvy".contains) && letters.count { $0 == "h" } == 1

@@ -1,8 +1,8 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// The completion script for a shell. The parser offers all formats for every command, so this replaces them with the
-/// formats that each command has.
+/// The completion script for a shell. The parser's script offers all output formats for every command. In this script,
+/// each command has only its own formats.
 struct CompletionScript {
   /// A shell with a completion script.
   enum Shell: String, KeywordArgument {

@@ -6,7 +6,7 @@ struct FlagHelp {
   /// The names: "--output", "-o".
   let names: [String]
   /// The name of the value: "file"; `nil` if the flag has no value.
-  let value: String?
+  let valueName: String?
   /// The text of the full help.
   let text: String
 }
@@ -16,12 +16,12 @@ struct FlagHelp {
 /// Building the catalog takes longer than parsing, so it is used only for help, for flags before the command, and for
 /// unknown flags.
 enum FlagCatalog {
-  /// Returns all flags of all commands that have a value: "--home", "-o".
+  /// Returns the names of all flags with a value, of all commands: "--home", "-o".
   static func valueFlags(of root: any ParsableCommand.Type) -> Set<String> {
-    Set(commands(below: root).flatMap(\.flags).filter { $0.value != nil }.flatMap(\.names))
+    Set(commands(below: root).flatMap(\.flags).filter { $0.valueName != nil }.flatMap(\.names))
   }
 
-  /// Returns the long flags of one command: "--home", "--json".
+  /// Returns the names of a command's long flags: "--home", "--json".
   static func names(of command: any ParsableCommand.Type) -> [String] {
     flags(of: command).flatMap(\.names).filter { $0.hasPrefix("--") }
   }
@@ -64,7 +64,7 @@ enum FlagCatalog {
     guard let names = argument["names"]?.arrayValue, !names.isEmpty else { return nil }
     return FlagHelp(
       names: names.map { ($0["kind"]?.stringValue == "long" ? "--" : "-") + ($0["name"]?.stringValue ?? "") },
-      value: argument["kind"]?.stringValue == "option" ? argument["valueName"]?.stringValue : nil,
+      valueName: argument["kind"]?.stringValue == "option" ? argument["valueName"]?.stringValue : nil,
       text: argument["abstract"]?.stringValue ?? "")
   }
 }

@@ -44,10 +44,10 @@ struct HelpScreen: Sendable {
     }
     let rows = flags.isEmpty ? [] : rows(of: command)
     if !rows.isEmpty { lines.append("") }
-    let widest = rows.map { DisplayWidth.columns(of: $0.label) }.max() ?? 0
+    let labelWidth = rows.map { DisplayWidth.columns(of: $0.label) }.max() ?? 0
     for (label, meaning) in rows {
       lines += WordWrap.labeled(
-        "  " + DisplayWidth.padded(label, columns: widest) + "  ", meaning, columns: style.width)
+        "  " + DisplayWidth.padded(label, columns: labelWidth) + "  ", meaning, columns: style.width)
     }
     return (lines + ["", "\"\(name) --help\" lists everything."]).map(style.adapted)
   }
@@ -69,7 +69,8 @@ struct HelpScreen: Sendable {
 extension FlagHelp {
   /// The names of the flag, the short one first, and its value: "--to DEVICE".
   fileprivate var label: String {
-    names.sorted { $0.utf8.count < $1.utf8.count }.joined(separator: ", ") + (value.map { " " + $0.uppercased() } ?? "")
+    names.sorted { $0.utf8.count < $1.utf8.count }.joined(separator: ", ")
+      + (valueName.map { " " + $0.uppercased() } ?? "")
   }
 
   /// The first part of the help, up to a semicolon or full stop, starting with a lower-case letter.
@@ -79,7 +80,7 @@ extension FlagHelp {
     return firstPart.prefix(1).lowercased() + firstPart.dropFirst()
   }
 
-  /// Returns the other flags for the same value, as "-fd, -command"; empty if there are none.
+  /// Returns the endings of the flags that give the same value in another way: "-fd, -command"; empty if there are none.
   fileprivate func siblings(among flags: Set<String>) -> [String] {
     guard let fileFlag = names.first(where: { $0.hasSuffix("-file") }) else { return [] }
     let prefix = fileFlag.dropLast("-file".count)
@@ -89,7 +90,7 @@ extension FlagHelp {
 }
 
 extension KeyhaulCommand {
-  /// A description of the formats that this command's result has.
+  /// A description of the output formats that this command supports.
   fileprivate static var formatSummary: String {
     "output format: \(HumanReadable.list(formats.map(\.rawValue), conjunction: "or"))"
   }
@@ -102,22 +103,22 @@ enum GroupHelp {
     let commands = configuration.subcommands.map {
       (name: $0.commandName, sentence: $0.configuration.abstract)
     }
-    let widest = commands.map(\.name.count).max() ?? 0
+    let nameWidth = commands.map(\.name.count).max() ?? 0
     return [
       style.painted(configuration.abstract + ".", .bold), "", "usage     \(path.name) <command> [arguments] [flags]",
       "",
     ]
-      + commands.map { "  " + DisplayWidth.padded($0.name, columns: widest) + "  " + $0.sentence }
+      + commands.map { "  " + DisplayWidth.padded($0.name, columns: nameWidth) + "  " + $0.sentence }
       + ["", "\"\(path.name) <command> -h\" describes a command."]
   }
 }
 
 extension ParsableCommand {
-  /// Returns the full help of a command, with the formats that its result has instead of all formats.
+  /// Returns the full help of a command, listing only the output formats that the command supports.
   ///
   /// - Parameters:
   ///   - root: The root command.
-  ///   - columns: The width.
+  ///   - columns: The width in columns.
   static func fullHelp(below root: any ParsableCommand.Type, columns: Int) -> String {
     let text = root.helpMessage(for: self, columns: columns)
     guard let command = self as? any KeyhaulCommand.Type else { return text }

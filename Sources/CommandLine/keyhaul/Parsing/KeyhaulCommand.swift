@@ -5,7 +5,7 @@ import KeyhaulKit
 protocol KeyhaulCommand: ParsableCommand {
   static var helpScreen: HelpScreen { get }
   var common: CommonOptions { get }
-  /// The formats that its result has.
+  /// The output formats that the command supports.
   static var formats: [OutputFormat] { get }
   /// Whether `--format` may name the format of a file while `--json` asks for a document about it.
   static var allowsJSONWithFormat: Bool { get }

@@ -11,7 +11,7 @@ enum ParserMessage {
   ///   - text: The parser's message: "Unknown option '--hom'. Did you mean '--home'?"
   ///   - command: The name of the command: "keyhaul backup".
   ///   - flags: The long flags of the command.
-  ///   - formats: The formats that its result has.
+  ///   - formats: The output formats that the command supports.
   ///   - commands: Returns the other commands that have a flag.
   static func failure(
     _ text: String, command: String, flags: [String], formats: [OutputFormat] = OutputFormat.allCases,

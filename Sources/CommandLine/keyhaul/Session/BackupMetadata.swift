@@ -15,7 +15,7 @@ struct BackupMetadata: Equatable, Sendable {
   var digest: String?
   /// Whether the backup has a seal; `nil` if it was not opened.
   var hasSeal: Bool?
-  /// Whether the backup is known to differ from its seal. Results with such a seal are never reused.
+  /// Whether the backup is known to differ from its seal. Earlier results of such a backup are never reused.
   var isSealBroken = false
   /// The code at the end of the seal, in hexadecimal; `nil` if there is no readable seal.
   var sealCode: String?

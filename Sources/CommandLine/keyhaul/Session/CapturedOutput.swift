@@ -1,4 +1,4 @@
-/// The output of a command that is one of many, for a combined report.
+/// The output of a command on one backup of a batch, for the combined report.
 final class CapturedOutput {
   /// The result, byte for byte.
   private(set) var result: [UInt8] = []
@@ -19,7 +19,7 @@ final class CapturedOutput {
 
   func add(_ bytes: some Collection<UInt8>) { result.append(contentsOf: bytes) }
 
-  /// Adds a warning, unless the same fact was reported before.
+  /// Adds a warning, unless there is already one with the same message and reason.
   func add(_ warning: Warning) {
     guard !warnings.contains(where: { $0.message == warning.message && $0.why == warning.why }) else { return }
     warnings.append(warning)

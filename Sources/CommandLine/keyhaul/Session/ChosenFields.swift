@@ -41,7 +41,7 @@ struct ChosenFields: Sendable {
   let table: FieldTable
   let names: [String]
 
-  /// Checks the field names that the user chose.
+  /// Creates the selection from the field names that the user chose, and checks the names.
   ///
   /// - Parameters:
   ///   - table: The command's rows; `nil` if its result has no rows.

@@ -79,7 +79,7 @@ extension CommandError {
     failure.advice = "don't run it again" + inspectAdvice
     failure.isSilent = false
     failure.stage = .afterCommit
-    failure.done = change.clause
+    failure.completedChange = change.clause
     return failure
   }
 }

@@ -16,9 +16,10 @@ struct OutputFormat: KeywordArgument, Equatable {
   /// JUnit test results, for continuous integration.
   static let junit = OutputFormat("junit")
 
-  private static let reports = [text, json, ndjson, csv, html, junit]
+  private static let reportFormats = [text, json, ndjson, csv, html, junit]
   /// The formats of reports, followed by the formats that only exported items have.
-  static let allCases = reports + ExportFormat.all.map { OutputFormat($0.name) }.filter { !reports.contains($0) }
+  static let allCases =
+    reportFormats + ExportFormat.all.map { OutputFormat($0.name) }.filter { !reportFormats.contains($0) }
 
   private init(_ name: String) { rawValue = name }
 
@@ -81,8 +82,9 @@ struct CommonOptions: ParsableArguments {
   var isHTML: Bool { format == .html }
   var isJUnit: Bool { format == .junit }
 
-  /// Makes the command write one document and nothing else, without asking, because its output is one of many results.
-  mutating func disablePrompts() {
+  /// Makes the command write one JSON document and nothing else, without asking, because the document becomes part of a
+  /// combined result.
+  mutating func limitOutputToDocument() {
     json = true
     format = nil
     quiet = true
@@ -90,7 +92,7 @@ struct CommonOptions: ParsableArguments {
     noInput = true
   }
 
-  /// The options that change how detailed a document is.
+  /// The given options that change how detailed a document is.
   var detail: [String] { verbose > 0 ? ["-v"] : [] }
 
   /// Rejects an output file with an HTML name if the output is not HTML.

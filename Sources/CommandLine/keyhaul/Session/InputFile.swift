@@ -52,7 +52,7 @@ enum InputFile {
         if count == 0 { break }
         start += buffer.prefix(count)
       } catch {
-        // An interrupted call is not a fault of the file.
+        // Tries again after a signal, unless the signal asked the program to stop.
         guard error == .interrupted, Interruption.pending == nil else { break }
       }
     }

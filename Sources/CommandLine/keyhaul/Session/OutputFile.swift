@@ -11,7 +11,7 @@ import SystemPackage
 enum OutputFile {
   /// Writes a temporary file beside the target, syncs it and renames it. Also deletes temporary files of killed runs.
   ///
-  /// Only the owner can read the file, because it names accounts.
+  /// Only the owner can read the file, because it may contain account names.
   static func write(_ bytes: [UInt8], to path: String) throws(CommandError) {
     try write(to: path) { (write) throws(CommandError) in try bytes.withRawBytes(write) }
   }
@@ -86,10 +86,10 @@ enum OutputFile {
   static func check(
     _ output: String, differsFrom inputs: [String], after flag: String = "-o"
   ) throws(CommandError) {
-    let existing = status(at: output)
+    let existingStatus = status(at: output)
     for input in inputs {
-      let isSameFile = existing.map { existing in status(at: input)?.isSame(as: existing) == true } ?? false
-      if isSameFile || input == output || (existing != nil && isPath(output, inside: input)) {
+      let isSameFile = existingStatus.map { status(at: input)?.isSame(as: $0) == true } ?? false
+      if isSameFile || input == output || (existingStatus != nil && isPath(output, inside: input)) {
         throw .usage(
           "\(output) is the input", why: "writing it would destroy the input", try: "another name after \(flag)")
       }
@@ -119,7 +119,7 @@ enum OutputFile {
 }
 
 extension Session {
-  /// The style of results in a file, without colors and cut names.
+  /// The style of results in a file: without colors, and with complete names.
   var fileStyle: TextStyle {
     var style = resultStyle
     (style.usesColor, style.cutsText) = (false, false)
@@ -156,7 +156,11 @@ extension Session {
     try flush()
   }
 
-  /// Rejects writing bytes to a terminal that a user cannot read there.
+  /// Rejects writing a result to a terminal if a user cannot read it there.
+  ///
+  /// - Parameters:
+  ///   - what: A noun phrase for the message: "a tar".
+  ///   - why: The reason why a user cannot read the result.
   func rejectTerminal(for what: String, why: String = "it is binary") throws(CommandError) {
     guard resultIsOnTerminal else { return }
     throw .usage("\(what) is not shown on a terminal", why: why, try: "-o FILE, or a pipe")

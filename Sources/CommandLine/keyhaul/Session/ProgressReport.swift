@@ -12,7 +12,7 @@ struct ProgressReport {
   func update(done: Int, total: Int?) { send(done, total) }
 }
 
-/// The status lines of `--json`: one when the work begins, and one for each quarter of it.
+/// The status lines of `--json`: one when the work begins, one at the first progress, and one after each quarter.
 final class StatusLines {
   /// The maximum number of status lines of a command.
   static let maximumCount = 10
@@ -37,7 +37,7 @@ final class StatusLines {
     write(JSONValue.object(fields).compactText() + "\n")
   }
 
-  /// Returns the progress in quarters; `nil` if the total is unknown or nothing is done yet.
+  /// Returns the number of finished quarters; `nil` if the total is unknown or nothing is done yet.
   private func step(done: Int, total: Int?) -> Int? {
     guard let total, done > 0 || total == 0 else { return nil }
     let share = total > 0 ? Double(min(done, total)) / Double(total) : 1
@@ -46,7 +46,7 @@ final class StatusLines {
 }
 
 extension ProgressReport {
-  /// Reports the progress in bytes, and returns whether to continue.
+  /// Reports the progress in bytes. Returns `false` once a signal has asked the program to stop.
   func updateUnlessInterrupted(_ done: Int64, _ total: Int64) -> Bool {
     update(done: Int(clamping: done), total: Int(clamping: total))
     return Interruption.pending == nil

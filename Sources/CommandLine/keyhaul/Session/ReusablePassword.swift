@@ -29,7 +29,7 @@ final class ReusablePassword: Sendable {
   func secret() -> Secret { box.secret.copy() }
 }
 
-/// The passwords of a command on many backups.
+/// Provides the passwords for the backups of a batch.
 protocol PasswordProvider: Sendable {
   /// Returns the passwords for one backup, in the order in which to try them.
   ///

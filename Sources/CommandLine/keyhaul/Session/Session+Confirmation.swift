@@ -33,10 +33,10 @@ extension Session {
     }
   }
 
-  /// Asks the user to confirm a deletion by typing the name of the thing.
+  /// Asks the user to confirm a deletion by typing the device's name.
   ///
   /// - Parameters:
-  ///   - name: The name of the thing.
+  ///   - name: The device's name.
   ///   - confirmation: The name from `--confirm NAME`; `nil` if Keyhaul must ask for it.
   ///   - action: The deletion as an imperative clause: "delete it for good".
   func confirm(name: String, confirmation: String?, action: String) throws(CommandError) {

@@ -32,13 +32,13 @@ final class Session {
   /// The device folders that suggested commands must name, because a device's name is not enough to find it.
   var homesToShow: Set<String> = []
 
-  // MARK: One session of many
+  // MARK: One session of a batch
 
-  /// The captured output if this session is one of many; `nil` if it prints. Such a session never asks.
+  /// The captured output if this session is part of a batch, in which case it never asks; `nil` if the session prints.
   private let capturedOutput: CapturedOutput?
-  /// The passwords for the backups of a command on many.
+  /// The passwords for the backups of the batch; `nil` if this session is not part of a batch.
   let passwordProvider: (any PasswordProvider)?
-  /// The path of the backup if this session is one of many; otherwise empty.
+  /// The path of the backup if this session is part of a batch; otherwise empty.
   let backupPath: String
   /// The backup's statements about itself, once it was opened.
   var backupMetadata: BackupMetadata?
@@ -55,7 +55,7 @@ final class Session {
   var hasReadChangedBackup = false
   /// The purpose for which standard input was reserved, because it can be read only once; `nil` if it is free.
   private var standardInputPurpose: String?
-  /// The locks of the backups that the command uses.
+  /// The file locks of the backups that the command uses.
   private var locks: [(path: String, lock: BackupLock)] = []
 
   /// Creates the session of a command that prints.
@@ -89,7 +89,7 @@ final class Session {
       isTerminal: messagesAreOnTerminal, terminalWidth: TerminalDevice.reportedWidth(of: errors))
   }
 
-  /// Creates one of the many sessions of a command on many backups. It captures its output and never asks.
+  /// Creates the session for one backup of a batch. It captures its output and never asks.
   ///
   /// - Parameters:
   ///   - capturedOutput: Receives the output.
@@ -118,9 +118,9 @@ final class Session {
     messageStyle = resultStyle
   }
 
-  /// Whether this session is one of many. Its document then omits measurements of this run, so that two runs give equal
-  /// documents.
-  var isOneOfMany: Bool { capturedOutput != nil }
+  /// Whether this session processes one backup of a batch. Its document then omits measurements of this run, so that two
+  /// runs give equal documents.
+  var isPartOfBatch: Bool { capturedOutput != nil }
 
   /// Whether the result is one JSON document.
   var isJSON: Bool { common.isJSON }
@@ -190,13 +190,13 @@ final class Session {
 
   // MARK: Messages
 
-  /// Prints a message about the progress of the command, except with `-q`.
+  /// Prints a message about the progress of the command, except with `-q` or `--json`.
   func info(_ line: String) {
     guard !common.quiet, !isJSON else { return }
     writeLines(Self.wrapped(line, isOnTerminal: messagesAreOnTerminal, style: messageStyle))
   }
 
-  /// Prints a detail with `-v`, or at level 2 with `-vv`.
+  /// Prints a detail with `-v`, or at level 2 with `-vv`. Prints nothing with `--json`.
   func debug(_ line: @autoclosure () -> String, level: Int = 1) {
     guard common.verbose >= level, !isJSON else { return }
     writeLines([line()])
@@ -208,7 +208,8 @@ final class Session {
   ///   - message: A description of what happened.
   ///   - why: The cause.
   ///   - advice: The action to try.
-  ///   - errno: The reason of a failed system call. Advice about a shortage of resources replaces `advice`.
+  ///   - errno: The error number of a failed system call; `nil` if no call failed. If it stands for a shortage of file
+  ///     descriptors or memory, advice about that replaces `advice`.
   ///   - ignoresQuiet: Whether to print it even with `-q`, because a user who misses it would trust something unsafe.
   func warn(
     _ message: String, why: String? = nil, try advice: String? = nil, of errno: Errno? = nil, ignoresQuiet: Bool = false
@@ -238,7 +239,8 @@ final class Session {
     writeMessage(lines.map { messageStyle.painted($0, color) + "\n" }.joined())
   }
 
-  /// Returns the exit status, changed if an old backup remains or the backup has changed since it was sealed.
+  /// Returns the exit status of a command that ended with a given status. `ok` and `partial` become `doneBut` if an old
+  /// backup remains. Otherwise they become `partial` if the command read a backup that has changed since it was sealed.
   func finalStatus(_ status: CommandExitStatus) -> CommandExitStatus {
     switch status {
     case .ok, .partial: hasLeftOldBackup ? .doneBut : hasReadChangedBackup ? .partial : status
@@ -274,7 +276,8 @@ final class Session {
 
   // MARK: Progress
 
-  /// Shows the progress of slow work: a line on a terminal, status lines with `--json`, nothing elsewhere.
+  /// Shows the progress of slow work: status lines with `--json`, otherwise a line on the terminal. Shows nothing with
+  /// `-q` or `--no-progress`, and in a batch. The line is also left out without a terminal, and with `-v`.
   ///
   /// - Parameters:
   ///   - title: The title of the work: "Deriving key: 10,000,000 iterations".
@@ -309,7 +312,7 @@ final class Session {
 
   /// Returns the terminal to ask on; `nil` if there is none, or if asking is not allowed.
   func terminal() -> TerminalDevice? {
-    common.noInput || isOneOfMany ? nil : TerminalDevice(path: terminalPath)
+    common.noInput || isPartOfBatch ? nil : TerminalDevice(path: terminalPath)
   }
 
   /// Returns the terminal on which a user's command may prompt, even if Keyhaul itself may not.
@@ -317,7 +320,7 @@ final class Session {
 
   /// The reason why Keyhaul cannot ask.
   var missingTerminal: String {
-    if isOneOfMany { return "Keyhaul does not ask while it reads several backups" }
+    if isPartOfBatch { return "Keyhaul does not ask while it reads several backups" }
     return common.noInput
       ? "--no-input prevents Keyhaul from asking" : "Keyhaul cannot ask, because there is no terminal"
   }
@@ -343,7 +346,7 @@ final class Session {
 // MARK: Locks
 
 extension Session {
-  /// Locks a backup until the session ends.
+  /// Takes the file lock of a backup until the session ends.
   ///
   /// - Parameter name: The backup's name in messages.
   /// - Throws: `.busy` if another process still uses the backup after the time given by `--wait`.
@@ -388,17 +391,17 @@ extension Session {
 
 extension Session {
   /// Runs a computation on data that was read. The first signal ends the program immediately, because nothing needs
-  /// cleanup. This does not apply after a change, or to a session that is one of many.
+  /// cleanup. This does not apply after a change, or to a session that is part of a batch.
   func computing<Value: ~Copyable, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-    guard !isOneOfMany, committedChange == nil else { return try body() }
+    guard !isPartOfBatch, committedChange == nil else { return try body() }
     return try Interruption.exitingImmediatelyOnSignal(body)
   }
 
   /// Shows progress while a key is derived, and lets Ctrl-C stop it.
   func deriving<Value: ~Copyable, Failure: Error>(
-    rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
+    iterationCount: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    let title = "Deriving key: \(HumanReadable.grouped(rounds)) iterations"
+    let title = "Deriving key: \(HumanReadable.grouped(iterationCount)) iterations"
     return try progress(title, phase: "derive-key") { (report) throws(Failure) in
       try body { done, total in
         report.update(done: done, total: total)
@@ -417,7 +420,7 @@ extension Session {
     for line in Self.wrapped(line, isOnTerminal: resultIsOnTerminal, style: resultStyle) { try print(line) }
   }
 
-  /// Returns a sentence, broken between words if a terminal would otherwise break it anywhere.
+  /// Returns a line, wrapped between words if it is too long for the terminal. An indented line is not wrapped.
   static func wrapped(_ line: String, isOnTerminal: Bool, style: TextStyle) -> [String] {
     guard isOnTerminal, !line.hasPrefix(" "), DisplayWidth.columns(of: line) > style.width else { return [line] }
     return WordWrap.lines(of: line, columns: style.width)

@@ -5,7 +5,7 @@ struct WaitTime: Equatable, Sendable {
   let duration: Duration
 
   static let none = WaitTime(duration: .zero)
-  /// The maximum. A longer time is probably a typing error.
+  /// The maximum: one day. A longer time is probably a typing error.
   static let maximum = Duration.seconds(86_400)
 
   init(duration: Duration) { self.duration = duration }

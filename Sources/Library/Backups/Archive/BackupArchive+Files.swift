@@ -62,7 +62,7 @@ extension BackupArchive {
     }
   }
 
-  /// Returns the key of a metadata file.
+  /// Returns the encryption key of a file of the backup.
   ///
   /// - Parameters:
   ///   - field: The class in 4 little-endian bytes, then the wrapped key.
@@ -83,7 +83,8 @@ extension BackupArchive {
     }
   }
 
-  /// The storage for a large list or keychain. It is also used when the backup or a copy of it is opened again.
+  /// The storage for a large list or keychain. The same storage is used when the backup or a copy of the backup is opened
+  /// again.
   package var storage: ManifestStorage {
     switch source {
     case .directory(_, let source): source.storage
@@ -105,8 +106,8 @@ extension BackupArchive {
   ///   - chunk: Receives the plaintext in order. The pointer is valid only during the call.
   /// - Returns: The sizes and digests of the file, with which Keyhaul verifies it.
   /// - Throws: `.payloadMissing` if a file that is not empty is not stored; `.keyUnavailable`; `.damaged` if a file in
-  ///   an encrypted backup has no key; `.unsupported` if it is not a file, or if the backup came from a stream; the
-  ///   errors of `chunk`.
+  ///   an encrypted backup has no key; `.unsupported` if the entry is not a regular file; `.notStreamable` if the backup
+  ///   came from a stream; the errors of `chunk`.
   public func readPayload(
     of file: ListedFile, with keys: ClassKeys,
     chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void

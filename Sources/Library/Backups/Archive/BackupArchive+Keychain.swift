@@ -6,8 +6,8 @@ extension BackupArchive {
   /// Opens the keychain file.
   ///
   /// - Parameter keys: The backup's keybag, unlocked with its password, or with the empty password if it has none.
-  /// - Throws: `.noKeychain` if none is stored, `.damaged` if one is stored but not listed, so that its key is lost,
-  ///   `.payloadMissing` if one is listed but not stored; the errors of `fileList(with:)`.
+  /// - Throws: `.noKeychain` if the keychain file is neither listed nor stored; `.damaged` if it is stored but not listed,
+  ///   because its key is then lost; `.payloadMissing` if it is listed but not stored; the errors of `fileList(with:)`.
   package func keychainFile(with keys: ClassKeys) throws(KeyhaulError) -> KeychainPayload {
     try keychainFile(in: try fileList(with: keys), with: keys)
   }
@@ -54,7 +54,8 @@ extension BackupArchive {
 
   /// Returns the list's record of the keychain file.
   ///
-  /// - Throws: `.noKeychain` if none is listed or stored, `.damaged` if the record is missing or invalid.
+  /// - Throws: `.noKeychain` if the keychain file is neither listed nor stored, `.damaged` if the record is missing or
+  ///   invalid.
   package func keychainRecord(in list: FileList) throws(KeyhaulError) -> FileRecord {
     let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     guard let file else {
@@ -126,8 +127,8 @@ extension BackupArchive {
     return KeychainPayload(bytes: bytes, file: file, fileList: list, anomalies: anomalies)
   }
 
-  /// Returns whether the stored bytes have a recorded digest or, as in some lists of encrypted backups, the plaintext
-  /// has it. An empty digest in the list of an unencrypted backup is ignored.
+  /// Returns whether a recorded digest is that of the stored bytes. Some lists of encrypted backups record the digest of
+  /// the plaintext, which also counts. An empty digest in the list of an unencrypted backup is ignored.
   private func isDigest(
     _ digest: [UInt8], of plaintext: [UInt8], storedAs stored: SpooledData
   ) throws(KeyhaulError) -> Bool {

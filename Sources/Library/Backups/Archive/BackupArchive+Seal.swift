@@ -27,7 +27,7 @@ extension BackupArchive {
   /// Compares a payload with the seal.
   ///
   /// - Parameter hasher: The hasher that measured the payload.
-  /// - Returns: Whether they match, or `nil` if the payload is empty and the seal does not list it.
+  /// - Returns: Whether the payload matches the seal, or `nil` if the payload is empty and the seal does not list it.
   package func matchesSeal(_ payload: StoredPayload, by hasher: PayloadHasher) throws(KeyhaulError) -> Bool? {
     let path = layout.storedPath(of: payload.fileIdentifier)
     let entry = try hasher.entry(of: payload, at: path)
@@ -37,7 +37,8 @@ extension BackupArchive {
 
   /// The seal entries of the files that are read when the backup is opened, except the keychain, which is a payload.
   ///
-  /// - Throws: The error of reading `Status.plist` or `Info.plist`.
+  /// - Throws: `.overLimit` if `Status.plist` or `Info.plist` was too large to be read; an error if a digest cannot be
+  ///   computed.
   package func metadataSealEntries() throws(KeyhaulError) -> [SealFile.Entry] {
     let tooLarge = unreadablePropertyLists.first { $0.error.code == .overLimit }
     if let tooLarge { throw tooLarge.error }
@@ -115,7 +116,7 @@ extension SealBuilder {
 package final class SealVerifier {
   private let archive: BackupArchive
   private let sealFile: SealFile
-  /// Whether the file of each line of the seal was compared.
+  /// For each line of the seal, whether its file was compared.
   private var wasCompared: [Bool]
   /// The payloads that do not match the seal.
   package private(set) var violations: [SealViolation] = []
@@ -167,8 +168,8 @@ package final class SealVerifier {
   }
 }
 
-/// Compares a file with the seal while the file is converted. The converted file gets a new seal, so the original must
-/// match the old one.
+/// Compares a file with the seal while the file is converted. The converted file gets a new seal, so the original file
+/// must match the old seal.
 package final class FileSealVerifier {
   private let path: String
   private let sealFile: SealFile

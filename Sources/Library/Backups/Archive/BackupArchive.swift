@@ -26,7 +26,7 @@ public struct BackupArchive: Sendable {
 
   package let parts: MetadataFiles
   package let source: PayloadSource
-  /// The lock for reading, or `nil` if the caller has locked the backup or its file system does not support locks.
+  /// The file lock for reading, or `nil` if the caller holds one or the file system does not support file locks.
   let lock: BackupLock?
   /// The salt of the records in the list of files, if each record is encrypted.
   let recordSalt: RecordSalt?
@@ -35,7 +35,7 @@ public struct BackupArchive: Sendable {
 
   /// The keybag with wrapped keys.
   package var keybag: Keybag { manifest.keybag }
-  /// The source device, from its own data and the computer's.
+  /// The source device, according to the data of the device and of the computer.
   public let device: BackupDevice
   /// The date of the backup.
   package var date: KeychainDate? { manifest.date ?? status?.date }
@@ -66,8 +66,9 @@ public struct BackupArchive: Sendable {
   ///
   /// This is the first of three steps: `unlock` derives the password's key, and `open(with:)` decrypts the items.
   ///
-  /// The backup at a path stays locked for reading until the last copy of the archive is released, so that no other
-  /// process that uses Keyhaul changes it. If the file system does not support locks, the backup is opened without one.
+  /// A backup at a path keeps a file lock for reading until the last copy of the archive is released. Until then, no
+  /// other process that uses Keyhaul changes the backup. If the file system does not support file locks, the backup is
+  /// opened without one.
   ///
   /// - Parameters:
   ///   - location: A directory, a container file, or a stream. The content determines the format, not the name.
@@ -83,12 +84,12 @@ public struct BackupArchive: Sendable {
     return try open(location, limits: limits, storage: storage, system: .real, lock: lock)
   }
 
-  /// Opens a backup for a caller that has locked it or needs it only briefly.
+  /// Opens a backup for a caller that already holds a file lock or needs the backup only briefly.
   ///
   /// - Parameters:
   ///   - acceptsPartialBackup: Whether to also open a backup without a manifest or a list of files, for inspection.
   ///     Each missing part is a finding.
-  ///   - lock: The lock that the archive keeps.
+  ///   - lock: The file lock that the archive keeps.
   package static func open(
     _ location: BackupLocation, limits: BackupLimits = .standard, storage: ManifestStorage = .temporaryFile,
     system: FileSystem, acceptsPartialBackup: Bool = false, lock: BackupLock? = nil
@@ -202,7 +203,8 @@ public struct BackupArchive: Sendable {
     return status.isFinished ? nil : .unfinished(state: state)
   }
 
-  /// Returns the anomalies of the manifest, except that it is unreadable or does not state whether there is a password.
+  /// Returns the anomalies of the manifest. Two of them are not included: that the manifest is unreadable, and that it
+  /// does not state whether there is a password.
   ///
   /// - Parameters:
   ///   - isReadable: Whether the backup has a readable manifest.
@@ -238,8 +240,8 @@ public struct BackupArchive: Sendable {
 
   /// Reads the manifest.
   ///
-  /// - Returns: The manifest and no error. If it is unreadable and the caller accepts this, or if only an unencrypted
-  ///   list of files exists, an empty manifest and the error.
+  /// - Returns: The manifest and no error. An empty manifest and the error if the manifest is missing but `Manifest.db`
+  ///   exists, or if the manifest is damaged and the caller accepts a partial backup.
   private static func manifest(
     of parts: MetadataFiles, acceptsPartialBackup: Bool
   ) throws(KeyhaulError) -> (BackupManifest, KeyhaulError?) {
@@ -314,7 +316,7 @@ extension BackupArchive {
   /// Whether the manifest is unreadable, so that the password status is unknown.
   package var isManifestUnreadable: Bool { findings.contains { $0.kind == .manifestUnreadable } }
 
-  /// Whether `Manifest.plist` is missing, and the content is that of an unencrypted `Manifest.db`.
+  /// Whether `Manifest.plist` is missing, and only `Manifest.db` describes the backup.
   package var isManifestMissing: Bool { findings.contains(.manifestMissing) }
 
   /// Whether the manifest or the list of files is missing, so that nothing in the backup can be opened.
@@ -351,7 +353,7 @@ extension BackupArchive {
   package var keybagHasPassword: Bool { isEncrypted || hasFalseClaim }
 
   /// Checks that the backup can be used for a purpose. Findings can forbid any use. A plan or a restore also requires a
-  /// finished backup, and without a password also class keys that are wrapped with the device key.
+  /// finished backup. If the backup has no password, its class keys must also be wrapped with the device key.
   ///
   /// - Throws: `.unfinished` with the progress, the error of the first finding, or `.unboundKeychain`.
   package func requireUsable(for use: BackupPurpose) throws(KeyhaulError) {

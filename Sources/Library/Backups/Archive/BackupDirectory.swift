@@ -6,7 +6,7 @@ import SystemPackage
 package enum BackupDirectory {
   /// The properties of a backup that are known without opening it.
   package struct Entry: Sendable, Hashable {
-    /// The name of its directory, which identifies it.
+    /// The name of the backup's directory, which identifies the backup.
     package let name: String
     /// The device identifier, from the manifest or the directory's name.
     package let identifier: String?
@@ -191,7 +191,7 @@ extension DirectorySource {
       isArchivedCopy: parts.isArchivedCopy, isLink: isLink)
   }
 
-  /// Returns the completeness of a backup, or `nil` if `Status.plist` is missing or does not contain it.
+  /// Returns the completeness of a backup, or `nil` if `Status.plist` is missing or does not state it.
   private func state(
     of propertyLists: MetadataFiles, hasManifest: Bool, in directory: borrowing OwnedFileDescriptor
   ) -> BackupDirectory.Entry.State? {

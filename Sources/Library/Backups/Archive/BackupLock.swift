@@ -1,11 +1,12 @@
 package import Basics
 import SystemPackage
 
-/// A lock on a backup: one process at a time may change it, and none while another process reads it.
+/// A file lock on a backup. Several processes can read a backup together. A process that changes it excludes all others.
 ///
 /// The lock is on the folder or file itself (`flock`), not on its path, so it applies under every link and name of the
-/// backup. It leaves no file behind and ends with the process. It binds only processes that use it, as all `keyhaul`
-/// commands do. A file system without locks, such as some network drives, gives no protection.
+/// backup. It leaves no file behind and ends with the process. It has an effect only on processes that also lock the
+/// backup, as all `keyhaul` commands do. A file system without file locks, such as some network drives, gives no
+/// protection.
 package final class BackupLock: Sendable {
   /// The use of the backup that a lock protects.
   package enum Access: Sendable, Hashable {
@@ -34,8 +35,8 @@ package final class BackupLock: Sendable {
   ///   - access: The caller's use of the backup.
   ///   - limit: The maximum time to wait for other processes.
   ///   - shouldContinue: Returns whether to keep waiting. Called at least every 20 ms.
-  /// - Returns: The lock, or `nil` if nothing exists at the path or its file system does not support locks.
-  /// - Throws: `.busy` if another process still uses the backup, `.unreadable` if the system refuses.
+  /// - Returns: The lock, or `nil` if nothing exists at the path or its file system does not support file locks.
+  /// - Throws: `.busy` if another process still uses the backup, `.unreadable` if the system refuses the lock.
   package static func acquire(
     _ path: String, for access: Access, wait limit: Duration = .zero, shouldContinue: @escaping () -> Bool = { true }
   ) throws(KeyhaulError) -> BackupLock? {

@@ -21,7 +21,7 @@ struct EncryptionStatus {
     stored: () throws(KeyhaulError) -> StoredPayloads
   ) throws(KeyhaulError) {
     let isManifestMissing = !parts.contains(.manifest)
-    // Without a manifest, the stored content decides. If a manifest makes no claim, its key for the list is one.
+    // Without a manifest, the stored content decides. If a manifest makes no claim, a key for the list counts as one.
     let claimsEncryption = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
     guard claimsEncryption, layout == .manifestDB, let list = try Self.plaintextManifest(parts) else {
       let hasEncryptedDatabase = claimsEncryption && layout == .manifestDB && parts.database != nil
@@ -97,7 +97,7 @@ struct ManifestContradictions {
     }
     var signsOfPassword: [String] = []
     if manifest.manifestKey != nil { signsOfPassword.append("the key of an encrypted manifest (ManifestKey)") }
-    if manifest.keybag.secondRound != nil {
+    if manifest.keybag.secondStep != nil {
       signsOfPassword.append("a keybag with a password's iteration count (DPIC)")
     }
     let list = HumanReadable.list(signsOfPassword)
@@ -107,7 +107,7 @@ struct ManifestContradictions {
   }
 
   /// Describes class keys that are wrapped in a way that no device uses in a backup with a password, or returns `nil`
-  /// if there are none. A missing device layer is reported by the items that it affects.
+  /// if there are none. A missing wrap with the device key is not described, because each affected item reports it.
   private static func unusualWraps(of keybag: Keybag) -> String? {
     let deviceBound = BackupKeybag.classesWithUnexpectedDeviceWrap(in: keybag)
     let withoutPassword = BackupKeybag.classesWithoutPasswordWrap(in: keybag)

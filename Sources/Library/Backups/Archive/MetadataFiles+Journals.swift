@@ -56,7 +56,7 @@ extension MetadataFiles {
 
   /// Returns whether the manifest is an unencrypted database whose rows can be read without a password.
   ///
-  /// - Throws: A system error, such as of an unreadable file.
+  /// - Throws: A system error, such as for an unreadable file. Other errors mean that the rows cannot be read.
   func hasPlaintextList() throws(KeyhaulError) -> Bool {
     var parts = self
     do throws(KeyhaulError) {

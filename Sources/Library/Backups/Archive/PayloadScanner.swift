@@ -13,14 +13,14 @@ public struct PayloadScan: Sendable, Hashable {
   /// The SHA-1 digest of the plaintext, or `nil` if the file is not encrypted, was not decrypted, or has no recorded
   /// digest.
   package var plainSHA1: [UInt8]?
-  /// Whether the padding of an encrypted file is valid. If not, the file is damaged or a different one. `true` for an
-  /// unencrypted file.
+  /// Whether the padding of an encrypted file is valid. If not, the file is damaged or is not the listed file. `true` for
+  /// an unencrypted file.
   package var hasValidPadding: Bool
 
-  /// Compares a recorded digest with those of the stored bytes, which most lists of encrypted backups contain, and of
-  /// the plaintext.
+  /// Compares a recorded digest with the digests of the stored bytes and of the plaintext. Most lists of encrypted backups
+  /// record the digest of the stored bytes.
   ///
-  /// - Returns: Whether one of them matches, or `nil` if there is no recorded digest, so that changes cannot be
+  /// - Returns: Whether either digest matches, or `nil` if there is no recorded digest, so that changes cannot be
   ///   detected.
   package func matches(_ digest: [UInt8]?) -> Bool? {
     digest.map { $0 == storedSHA1 || $0 == plainSHA1 }

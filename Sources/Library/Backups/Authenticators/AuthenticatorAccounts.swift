@@ -34,7 +34,7 @@ package struct AuthenticatorAccounts: Sendable {
     case unpublishedKey
     /// The app's storage format is not published.
     case unpublishedStorage
-    /// The codes are encrypted with a key in the keychain, and that item cannot be decrypted here.
+    /// The codes are encrypted with keys in keychain items that cannot be decrypted. `count` is the number of codes.
     case keychainKey(count: Int)
     /// The app's file cannot be read.
     case file(reason: String)
@@ -144,7 +144,7 @@ private struct AppFiles {
 
   private static let maximumPreferencesByteCount = 16 << 20
 
-  /// Returns a file, or `nil` if the manifest does not list it as a file.
+  /// Returns a file, or `nil` if the manifest does not list a regular file with this name.
   func find(_ name: AuthenticatorApp.FileName) throws(KeyhaulError) -> ListedFile? {
     try list.file(domain: name.domain, relativePath: name.path).flatMap { $0.kind == .file ? $0 : nil }
   }
@@ -160,13 +160,13 @@ private struct AppFiles {
   ) throws(KeyhaulError) {
     var contents = SensitiveBuffer()
     var failure: KeyhaulError?
-    let reading = try archive.readPayload(of: file, with: keys) { (chunk) throws(KeyhaulError) in
+    let scan = try archive.readPayload(of: file, with: keys) { (chunk) throws(KeyhaulError) in
       guard contents.count + chunk.count <= Self.maximumPreferencesByteCount else {
         throw Self.overLimit(Self.maximumPreferencesByteCount)
       }
       contents.append(chunk)
     }
-    guard reading.hasValidPadding else { throw KeyhaulError(.damaged, "its padding is not that of a file") }
+    guard scan.hasValidPadding else { throw KeyhaulError(.damaged, "its padding is not that of a file") }
     contents.withBytes { bytes in
       do throws(KeyhaulError) { try body(bytes) } catch { failure = error }
     }
@@ -185,13 +185,13 @@ private struct AppFiles {
 
   private func bytes(of file: ListedFile) throws(KeyhaulError) -> [UInt8] {
     var bytes: [UInt8] = []
-    let reading = try archive.readPayload(of: file, with: keys) { (chunk) throws(KeyhaulError) in
+    let scan = try archive.readPayload(of: file, with: keys) { (chunk) throws(KeyhaulError) in
       guard bytes.count + chunk.count <= AppDatabase.maximumByteCount else {
         throw Self.overLimit(AppDatabase.maximumByteCount)
       }
       bytes.append(contentsOf: chunk)
     }
-    guard reading.hasValidPadding else { throw KeyhaulError(.damaged, "its padding is not that of a file") }
+    guard scan.hasValidPadding else { throw KeyhaulError(.damaged, "its padding is not that of a file") }
     return bytes
   }
 

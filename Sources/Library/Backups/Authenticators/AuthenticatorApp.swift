@@ -3,7 +3,7 @@
 /// `AuthenticatorAccounts` reads the codes in the files of these apps, where possible. `OneTimePassword` in Reports
 /// recognizes one-time passwords in the items of all apps.
 ///
-/// The raw values are used in JSON. Sources: each app's source, as named at its case; the iOS versions.
+/// The raw values are used in JSON. Sources: the published source code of the iOS apps, as named at each case.
 package enum AuthenticatorApp: String, Sendable, CaseIterable {
   /// Encrypts its codes with a key in a keychain item of this device only. Source: ente-io/ente, `mobile/apps/auth`,
   /// `configuration.dart` and `authenticator_db.dart`.
@@ -11,7 +11,7 @@ package enum AuthenticatorApp: String, Sendable, CaseIterable {
   /// Keeps its codes in keychain items that are never in a backup. Its first versions kept them in its preferences.
   /// Source: freeotp/freeotp-ios, `KeychainStore.swift`, `TokenStore.swift` and `TokenStore.m`.
   case freeOTP = "freeotp"
-  /// Its source is no longer published. Codes that its first versions stored in the keychain are read as items.
+  /// Its source code is no longer published. Codes that its first versions stored in the keychain are read as items.
   case googleAuthenticator = "google-authenticator"
   /// Encrypts its codes in a database with a key in the keychain. Source: protonpass/ios-authenticator,
   /// `EncryptedEntryEntity.swift`, `EncryptionService.swift` and `LocalDataManager.swift`.

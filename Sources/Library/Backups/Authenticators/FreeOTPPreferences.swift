@@ -13,8 +13,8 @@ enum FreeOTPPreferences {
     try translatingErrors(in: "FreeOTP's preferences") { () throws(FormatError) in
       let preferences = try PreferencesFile(bytes)
       var addresses: [SensitiveBytes] = []
-      for key in try preferences.texts("tokenOrder") ?? [] {
-        if let address = try preferences.sensitiveText(key) { addresses.append(address) }
+      for key in try preferences.strings("tokenOrder") ?? [] {
+        if let address = try preferences.sensitiveString(key) { addresses.append(address) }
       }
       return addresses
     }

@@ -29,7 +29,8 @@ enum ProtonAuthenticatorStore {
 
   /// Returns the rows in the order in which the app shows the accounts.
   ///
-  /// - Throws: `.damaged` if the database has other tables, `.overLimit`.
+  /// - Throws: `.damaged` if the database has no table of accounts or a row has no encrypted account; `.overLimit` if there
+  ///   are more than `maximumRowCount` rows.
   static func rows(of database: AppDatabase) throws(KeyhaulError) -> [Row] {
     guard let columns = try database.columns(of: table), columns.isSuperset(of: ["ZENCRYPTEDDATA", "ZKEYID"]) else {
       throw KeyhaulError(.damaged, "its database has no table of accounts")
@@ -67,8 +68,8 @@ enum ProtonAuthenticatorStore {
     return keys
   }
 
-  /// Returns the key in an item's secret, which is a JSON string in Base64, or only the 32 bytes. A slash in the string
-  /// may be escaped.
+  /// Returns the key in an item's secret, or `nil` if there is none. The secret is a JSON string in Base64, in which
+  /// slashes may be escaped, or consists of the 32 bytes.
   static func key(in secret: SensitiveBytes) -> SensitiveBytes? {
     if secret.count == SealedBox.keySize { return secret }
     return secret.withBytes { bytes in

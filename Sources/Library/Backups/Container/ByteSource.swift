@@ -131,7 +131,7 @@ package final class FileDescriptorSource: ByteSource {
 /// Limits the ratio of decompressed to compressed bytes, so that a small file cannot cause unlimited work.
 package final class DecompressingSource: ByteSource {
   private let reader: LibArchiveReader
-  /// Checks gzip checksums. The Zstandard decoder checks its own.
+  /// The verifier of gzip checksums. The Zstandard decoder checks its own checksums.
   private let checksumVerifier: GzipChecksumVerifier?
   private let source: FileDescriptorSource
   private let limits: BackupLimits
@@ -146,7 +146,7 @@ package final class DecompressingSource: ByteSource {
     self.source = source
     self.limits = limits
     checksumVerifier = format == .gzippedTar ? GzipChecksumVerifier(source) : nil
-    reader = try LibArchiveReader(checksumVerifier ?? source, reading: .compressedBytes)
+    reader = try LibArchiveReader(checksumVerifier ?? source, reading: .compressedFile)
     // With several layers of compression, no checksum would cover the inner data.
     guard reader.filterCount <= 1 else { throw KeyhaulError(.unsupported, "it is compressed more than once") }
     buffer = .allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)

@@ -62,7 +62,7 @@ package final class ContainerReader {
 
   /// Passes the content of the current file to a closure in chunks.
   ///
-  /// - Throws: `.damaged` or `.truncated` if the size differs from the entry's, or the errors of `body`.
+  /// - Throws: `.damaged` or `.truncated` if the entry claims a different size, `.overLimit`, or the errors of `body`.
   package func forEachChunk(
     of file: File, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -139,7 +139,8 @@ extension ContainerFormat {
     }
   }
 
-  /// Whether the checksum in a tar header equals the sum of the header's bytes, with spaces instead of the checksum.
+  /// Returns whether the checksum in a tar header equals the sum of the header's bytes, with spaces instead of the
+  /// checksum.
   ///
   /// Source: POSIX pax, `ustar` interchange format: the checksum has octal digits in the bytes 148 to 155.
   private static func isTarChecksumValid(_ header: Slice<UnsafeRawBufferPointer>) -> Bool {

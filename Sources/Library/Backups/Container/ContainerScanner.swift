@@ -128,7 +128,7 @@ struct ContainerScanner {
       try recordOversized(requested, name: name, byteCount: byteCount, limit: limit)
       return nil
     }
-    // A container could have the metadata files of many backups, each in another directory.
+    // A container could have the metadata files of many backups, each in a different directory.
     requestedByteCount += byteCount
     guard requestedByteCount <= limits.retainedByteCount else {
       throw KeyhaulError(.overLimit, "its first \(entryCount) entries contain more manifests than one backup has")
@@ -184,7 +184,7 @@ struct ContainerScanner {
     }
     let layout = parts.layout ?? .manifestDB
     let stored = storedPayloads(in: directory, layout, hasBothLists: parts.contains(layout.other.listPart))
-    // The keychain file may have either name, also in capitals.
+    // The keychain file may have the name of either layout, also in capitals.
     let keychain = MetadataFile.keychainFileIdentifier
     if let path = stored.unusualPath(of: keychain) {
       parts[large: layout.keychainPart] = parts[large: path.contains("/") ? .keychain : .oldKeychain]
@@ -194,7 +194,7 @@ struct ContainerScanner {
     return Contents(directory: directory, parts: parts, payloads: stored)
   }
 
-  /// Returns the directories with a manifest. If there is none, returns those with an unencrypted list of files.
+  /// Returns the directories with a manifest. If no directory has one, returns those with an unencrypted list of files.
   private func backupDirectories() throws(KeyhaulError) -> [EntryName] {
     let candidates = metadata.keys.filter { $0.lastComponent != Self.snapshotDirectory }
       .sorted { $0.precedesAsPath($1) }
@@ -255,7 +255,7 @@ struct ContainerScanner {
 }
 
 extension EntryPath {
-  /// The metadata file with this path, in a directory at any depth, or `nil` if the path is that of another file.
+  /// The metadata file with this path, in a directory at any depth, or `nil` if no metadata file has the path.
   fileprivate var requestedFile: ContainerScanner.RequestedFile? {
     for (part, path) in metadataPaths {
       let lastComponents = components.suffix(path.count)
@@ -268,14 +268,15 @@ extension EntryPath {
     return nil
   }
 
-  /// Whether a name equals a lower-case name, possibly in capitals.
+  /// Returns whether a name equals a lower-case name, apart from capitals in the name.
   private static func isSame(_ name: ArraySlice<UInt8>, _ lowercased: ArraySlice<UInt8>) -> Bool {
     name.elementsEqual(lowercased) { $0 == $1 || (isCapital($0) && $0 | 0x20 == $1) }
   }
 
   private static func isCapital(_ byte: UInt8) -> Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) }
 
-  /// The payloads that this path in capitals may name, each with its leading directory and the path in it.
+  /// The payloads that this path may name if it contains capitals. Each has the directory around the backup's files, and
+  /// its path in that directory.
   fileprivate var renamedPayloads: [(directory: EntryName, path: String, identifier: String)] {
     guard components.last?.count == 40, components.suffix(2).contains(where: { $0.contains(where: Self.isCapital) })
     else { return [] }

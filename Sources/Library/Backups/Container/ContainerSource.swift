@@ -38,7 +38,8 @@ struct ContainerSource {
     return try scanner.finish()
   }
 
-  /// Checks the two zero blocks at the end of a tar. Without them, entries may be missing as well.
+  /// Checks that a tar is long enough for the two blocks that mark its end. Without these blocks, entries may be missing
+  /// as well.
   private func checkEnd(
     of source: CountingSource, entriesEnd: Int64, fileByteCount: Int64?
   ) throws(KeyhaulError) {
@@ -108,7 +109,7 @@ struct ContainerSource {
 
   /// Passes the content of an entry to a closure in chunks.
   ///
-  /// - Throws: `.damaged` or `.truncated` if the entry claims another size, `.overLimit`.
+  /// - Throws: `.damaged` or `.truncated` if the entry claims a different size, `.overLimit`, or the errors of `body`.
   private func forEachChunk(
     of entry: LibArchiveReader.Entry, _ part: MetadataFile, _ reader: LibArchiveReader,
     _ remainingByteCount: UnsafeMutablePointer<Int64>?,

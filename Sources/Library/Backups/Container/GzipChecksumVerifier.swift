@@ -25,7 +25,7 @@ final class GzipChecksumVerifier: ByteSource {
   private var windowOffset: Int64 = 0
   private var pending: [Boundary] = []
   private var checksum = CRC32()
-  /// The size of the current member so far.
+  /// The number of decompressed bytes that were added to the current member.
   private var byteCount: Int64 = 0
 
   /// A position where a member may begin, with the trailer of the preceding member.
@@ -138,7 +138,7 @@ final class GzipChecksumVerifier: ByteSource {
     boundary.byteCount == UInt32(truncatingIfNeeded: byteCount) && boundary.checksum == checksum.value
   }
 
-  /// Ends the current member, and empty ones after it, if a boundary has its checksum and length.
+  /// Ends the current member, and empty members after it, if a boundary has the checksum and length of the member.
   private func endMembers() {
     while let index = pending.prefix(Self.maximumAttemptCount).firstIndex(where: isEnd) {
       pending.removeFirst(index + 1)
@@ -162,7 +162,7 @@ struct CRC32 {
 
   init() {}
 
-  /// The checksum of all bytes so far.
+  /// The checksum of all bytes that were added.
   var value: UInt32 { ~register }
 
   mutating func update(_ bytes: UnsafeRawBufferPointer) {

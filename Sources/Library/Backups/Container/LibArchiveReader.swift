@@ -16,8 +16,8 @@ final class LibArchiveReader {
     case tar
     /// A zip with its central directory. The source must support seeking.
     case zip
-    /// The decompressed content of a gzip or Zstandard file.
-    case compressedBytes
+    /// A single gzip or Zstandard file, which is read decompressed.
+    case compressedFile
   }
 
   /// The header of an entry.
@@ -39,13 +39,13 @@ final class LibArchiveReader {
     guard let handle = archive_read_new() else { throw ContainerLibrary.readFailure }
     self.handle = handle
     context = ReadContext(source)
-    // A zip can contain a UTF-8 name in an extra field.
+    // A zip can contain a UTF-8 name in an extra field, which libarchive would convert to the locale's character set.
     nameEncoding = format == .zip ? .utf8 : .bytes
     let supportResult =
       switch format {
       case .tar: archive_read_support_format_tar(handle)
       case .zip: archive_read_support_format_zip_seekable(handle)
-      case .compressedBytes:
+      case .compressedFile:
         min(
           archive_read_support_format_raw(handle), archive_read_support_filter_gzip(handle),
           archive_read_support_filter_zstd(handle))
@@ -55,7 +55,7 @@ final class LibArchiveReader {
     }
     archive_read_set_callback_data(handle, Unmanaged.passUnretained(context).toOpaque())
     archive_read_set_read_callback(handle) { _, context, start in ReadContext.of(context).read(start) }
-    if format != .compressedBytes {
+    if format != .compressedFile {
       archive_read_set_skip_callback(handle) { _, context, count in ReadContext.of(context).skip(count) }
     }
     if format == .zip {
@@ -84,7 +84,7 @@ final class LibArchiveReader {
     }
   }
 
-  /// Whether the central directory and the local header of a zip entry differ, so that one of them was changed.
+  /// Whether the central directory and the local header of a zip entry differ, which means that one of them was changed.
   private var isZipInconsistent: Bool {
     let isZip = nameEncoding == .utf8
     guard isZip, archive_errno(handle) != 0, let text = archive_error_string(handle) else { return false }
@@ -148,7 +148,7 @@ final class LibArchiveReader {
   /// The number of stored container bytes that were read.
   var consumedCompressedByteCount: Int64 { archive_filter_bytes(handle, -1) }
 
-  /// The number of nested compressions.
+  /// The number of compression filters: 2 for a file that was compressed twice.
   var filterCount: Int { max(0, Int(archive_filter_count(handle)) - 1) }
 
   private func failure() -> KeyhaulError {

@@ -9,9 +9,9 @@ package struct MetadataFiles: Sendable {
   package var unreadable: [UnreadablePropertyList] = []
   /// The reason why an existing seal was not read.
   package var sealFault: KeyhaulError?
-  /// The log and the journal of `Manifest.db` that were not read, with the reasons.
+  /// The log or journal files of `Manifest.db` that were not read, with their sizes and the reasons.
   package var unreadJournals: [MetadataFile: (byteCount: Int64, reason: String)] = [:]
-  /// The pages of a log or journal that replace pages of `Manifest.db`, and their file.
+  /// The pages that replace pages of `Manifest.db`, and the log or journal that contains them.
   var replacementPages: (pages: ReplacementPages, from: MetadataFile)?
   /// Whether the keychain file is at an unusual path.
   package var isKeychainRenamed = false
@@ -34,7 +34,8 @@ package struct MetadataFiles: Sendable {
   /// The layout of the backup according to its list of files, or `nil` if it has none.
   package var layout: BackupLayout? { BackupLayout.allCases.first { contains($0.listPart) } }
 
-  /// Returns only the files of a layout. An updated device may leave its old list in the backup.
+  /// Returns a copy without the list and the keychain file of the other layout, which an updated device may leave in the
+  /// backup.
   package func only(_ layout: BackupLayout) -> MetadataFiles {
     var parts = self
     for other in BackupLayout.allCases where other != layout {

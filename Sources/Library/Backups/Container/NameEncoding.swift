@@ -10,7 +10,7 @@ import CArchive
 enum NameEncoding {
   /// ASCII. Names that cannot be converted are passed unchanged.
   case bytes
-  /// UTF-8. Names that are marked as UTF-8 are also passed unchanged. Equals `bytes` if the system has no such locale.
+  /// UTF-8. Names that are marked as UTF-8 are also passed unchanged. Equals `bytes` if the system has no UTF-8 locale.
   case utf8
 
   private struct Locale: @unchecked Sendable {

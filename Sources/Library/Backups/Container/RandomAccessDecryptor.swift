@@ -68,7 +68,7 @@ package final class RandomAccessDecryptor: Sendable {
       }
     }
 
-    /// Returns the size of the padding at the end of a range of blocks, or `nil` if the padding is invalid.
+    /// Returns the size of the padding in the block that ends at an offset, or `nil` if the padding is invalid.
     package func paddingByteCount(endingAt end: Int) throws(KeyhaulError) -> Int? {
       let lastBlock = try bytes(end - RandomAccessDecryptor.blockByteCount..<end)
       // Each byte of the padding is its length.

@@ -152,7 +152,7 @@ public struct StoredPayloads: Sendable, Equatable {
     candidates = [:]
   }
 
-  /// Returns whether both have the same payloads with the same sizes. The paths may differ.
+  /// Returns whether both backups have the same payloads with the same sizes. The paths may differ.
   public static func == (left: Self, right: Self) -> Bool {
     left.byteCounts == right.byteCounts && left.irregular == right.irregular
   }

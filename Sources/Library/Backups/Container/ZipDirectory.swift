@@ -7,11 +7,11 @@ import KeychainFormats
 /// - pipes and devices, which it reports as files;
 /// - entries that are missing because the directory is incomplete.
 ///
-/// It finds names that are flagged as UTF-8, which libarchive would convert.
+/// The check also finds names that are flagged as UTF-8, which libarchive would convert.
 ///
-/// It compares the central directory with the local header before each file. libarchive and stream readers use the name
-/// in the local header. Python and Info-ZIP use the name in the directory. If they differ, readers see different
-/// backups.
+/// The check compares the central directory with the local header before each file. libarchive and stream readers use the
+/// name in the local header. Python and Info-ZIP use the name in the directory. If the names differ, readers see
+/// different backups.
 ///
 /// Source: PKWARE APPNOTE 4.3.7 (local header), 4.3.12 (central directory), 4.3.14-4.3.16 (end records), 4.4.4 (bits 3
 /// and 11), 4.5.3 (extra field of large zips), 4.6.9 (Unicode path).
@@ -28,7 +28,7 @@ struct ZipDirectory {
   private static let largeEndRecordSignature: [UInt8] = [0x50, 0x4B, 6, 6]
   private static let headerSignature: [UInt8] = [0x50, 0x4B, 1, 2]
   private static let localHeaderSignature: [UInt8] = [0x50, 0x4B, 3, 4]
-  /// A number with all bits set is stored elsewhere, with 64 bits.
+  /// The values of 16-bit and 32-bit fields whose number is stored elsewhere, with 64 bits.
   private static let all16Bits: Int64 = 0xFFFF
   private static let all32Bits: Int64 = 0xFFFF_FFFF
 
@@ -240,8 +240,8 @@ struct ZipDirectory {
     return fields.first { $0.local != $0.directory && !(mayBeZero && $0.local == 0) }?.name
   }
 
-  /// Whether a Unicode path may name the same file as a header. Each component must have equal bytes in both, or be
-  /// non-ASCII in both, because a header may use another character set.
+  /// Returns whether a Unicode path may name the same file as a header. Each component must have equal bytes in both
+  /// names, or be non-ASCII in both names, because a header may use a different character set.
   private static func isSame(_ unicode: [UInt8], asNamed name: [UInt8]) -> Bool {
     let separator = UInt8(ascii: "/")
     let components = unicode.split(separator: separator, omittingEmptySubsequences: false)
@@ -334,7 +334,7 @@ struct ZipDirectory {
   private static let unix: UInt8 = 3
   private static let macOS: UInt8 = 19
 
-  /// Returns the problem of an entry, if there is one.
+  /// Returns why an entry is rejected, as a clause; `nil` if it is valid.
   ///
   /// - Parameters:
   ///   - system: The system of the entry's attributes.

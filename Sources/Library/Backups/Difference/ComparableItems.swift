@@ -2,12 +2,12 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// Two lists of items, split into items that can be compared and items that are encrypted on either side.
+/// Two lists of items, split into items that can be compared and items that are encrypted in either list.
 struct ComparableItems {
   /// The decrypted items of the first list that do not correspond to an encrypted item of the second.
-  private(set) var first: [KeychainEntry] = []
+  private(set) var decryptedInFirst: [KeychainEntry] = []
   /// The decrypted items of the second list that do not correspond to an encrypted item of the first.
-  private(set) var second: [KeychainEntry] = []
+  private(set) var decryptedInSecond: [KeychainEntry] = []
   /// The encrypted items of the first list without a known counterpart in the second.
   private(set) var encryptedInFirst: [KeychainEntry] = []
   /// The encrypted items of the second list without a known counterpart in the first.
@@ -21,7 +21,7 @@ struct ComparableItems {
   /// with the same reference in both lists, and other encrypted items.
   init(_ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]) {
     guard firstItems.contains(where: \.isEncrypted) || secondItems.contains(where: \.isEncrypted) else {
-      (first, second, sharesReferences) = (firstItems, secondItems, false)
+      (decryptedInFirst, decryptedInSecond, sharesReferences) = (firstItems, secondItems, false)
       return
     }
     var firstIndices = Self.indicesByReference(firstItems)
@@ -37,8 +37,8 @@ struct ComparableItems {
       secondIndices = Self.indicesByReference(secondDifferent)
     }
     let paired = countPairs(firstDifferent, firstIndices, secondDifferent, secondIndices)
-    (first, encryptedInFirst) = Self.separated(firstDifferent, without: paired.first)
-    (second, encryptedInSecond) = Self.separated(secondDifferent, without: paired.second)
+    (decryptedInFirst, encryptedInFirst) = Self.separated(firstDifferent, without: paired.first)
+    (decryptedInSecond, encryptedInSecond) = Self.separated(secondDifferent, without: paired.second)
     counts.onlyInFirst = encryptedInFirst.count
     counts.onlyInSecond = encryptedInSecond.count
     counts.damaged += (encryptedInFirst + encryptedInSecond).count(where: \.isDamaged)
@@ -50,7 +50,7 @@ struct ComparableItems {
 
   /// Counts the items with the same reference in both lists, if at least one of them is encrypted.
   ///
-  /// - Returns: Their positions.
+  /// - Returns: The positions of the counted items.
   private mutating func countPairs(
     _ firstItems: [KeychainEntry], _ firstIndices: [PersistentReference: Int],
     _ secondItems: [KeychainEntry], _ secondIndices: [PersistentReference: Int]
@@ -106,7 +106,7 @@ struct ComparableItems {
     }
   }
 
-  /// Returns the decrypted and the encrypted items, without those at the given positions.
+  /// Returns the decrypted and the encrypted items, without the items at the given positions.
   private static func separated(
     _ items: [KeychainEntry], without pairedPositions: Set<Int>
   ) -> (decrypted: [KeychainEntry], encrypted: [KeychainEntry]) {
@@ -193,8 +193,8 @@ struct ComparableItems {
     return coverSizes.min() ?? 0
   }
 
-  /// Splits the decrypted items of one list into those that are certainly missing in the other and those that may be
-  /// among its encrypted items, which have the same kind and class.
+  /// Splits the unmatched decrypted items of one list into items that are certainly missing in the other list, and items
+  /// that may be encrypted there. An item may be encrypted there if an encrypted item has the same kind and class.
   func split(
     _ unmatched: [KeychainEntry], amongEncrypted encrypted: [KeychainEntry]
   ) -> (certain: [KeychainEntry], possible: [KeychainEntry]) {
@@ -215,8 +215,8 @@ struct ComparableItems {
 extension KeychainEntry {
   fileprivate var isDamaged: Bool { reason?.isDamage == true }
 
-  /// Returns whether two items with identical bytes count as the same: at least one is encrypted, and not only one of
-  /// them is damaged.
+  /// Returns whether two items with identical bytes count as equal. At least one must be encrypted. Both must be
+  /// undamaged, or have the same reason why they cannot be decrypted.
   fileprivate func isEqualEncrypted(_ other: KeychainEntry) -> Bool {
     (isEncrypted || other.isEncrypted) && (reason == other.reason || !isDamaged && !other.isDamaged)
   }

@@ -2,18 +2,18 @@ package import Basics
 package import KeychainFormats
 import KeychainRules
 
-/// The differences of an item between two keychains, without values and their lengths.
+/// The differences of an item between two lists of keychain items, without values and their lengths.
 package struct ItemChange: Sendable, Equatable {
   /// The item's names in the first list.
-  package let before: ItemDescriptor
+  package let identityBefore: ItemDescriptor
   /// The item's names in the second list. Names outside the primary key can differ.
-  package let after: ItemDescriptor
+  package let identityAfter: ItemDescriptor
   /// The item's class in the second list.
   package let protection: ProtectionClass?
   /// The item's position in the first list.
-  package let indexBefore: Int
+  package let positionBefore: Int
   /// The item's position in the second list.
-  package let indexAfter: Int
+  package let positionAfter: Int
   /// The attributes that differ, including dates, in the order of Apple's schema, then unknown ones.
   package let attributes: [AttributeCode]
   /// Whether the secret differs: `v_Data`, or the additional secret of an internet password.
@@ -30,7 +30,7 @@ package struct ItemChange: Sendable, Equatable {
   package var summary: String {
     guard !isOnlyModificationDate else { return "only its date changed" }
     let names = attributes.filter { $0 != .modificationDate }.map { code in
-      AttributeTable.definition(of: code, in: after.kind)?.displayName ?? code.rawValue
+      AttributeTable.definition(of: code, in: identityAfter.kind)?.displayName ?? code.rawValue
     }
     return HumanReadable.list((isSecretChanged ? ["secret"] : []) + names) + " changed"
   }
@@ -42,23 +42,25 @@ package struct ItemChange: Sendable, Equatable {
   ///   - old: The decrypted item of that entry.
   ///   - after: The entry in the second list.
   ///   - new: The decrypted item of that entry.
-  init?(_ before: KeychainEntry, _ old: KeychainItem, _ after: KeychainEntry, _ new: KeychainItem) {
+  init?(
+    from before: KeychainEntry, decryptedTo old: KeychainItem, to after: KeychainEntry, decryptedTo new: KeychainItem
+  ) {
     let attributes = Self.differingAttributes(old, before.scope, new, after.scope)
     let isSecretChanged = !before.cannotCompareSecret(with: after) && !Self.haveSameSecrets(old, new)
     guard !attributes.isEmpty || isSecretChanged else { return nil }
-    self.before = before.identity
-    self.after = after.identity
+    identityBefore = before.identity
+    identityAfter = after.identity
     protection = after.protection
-    indexBefore = before.position
-    indexAfter = after.position
+    positionBefore = before.position
+    positionAfter = after.position
     self.attributes = attributes
     self.isSecretChanged = isSecretChanged
     modifiedBefore = old.modificationDate
     modifiedAfter = new.modificationDate
   }
 
-  /// Attributes that derive from others or identify a row. A restore sets all of them again except the digest, and an
-  /// export omits the access control.
+  /// Attributes that are not compared. They derive from other attributes, identify a row, or (the access control) are
+  /// missing in exports. A restore sets all of them again except the digest.
   ///
   /// Source: Apple `SecItemDb.c` (`SecServerImportItem`, `s3dl_export_row`).
   private static let bookkeeping: Set<AttributeCode> = [
@@ -75,7 +77,7 @@ package struct ItemChange: Sendable, Equatable {
     return (definedCodes + others).filter { code in
       guard !bookkeeping.contains(code), oldScope.includes(code), newScope.includes(code) else { return false }
       let (old, new) = (value(of: code, in: old), value(of: code, in: new))
-      return !(hasWholeSeconds && isSameSecond(old, new)) && !isSame(old, new)
+      return !(hasWholeSeconds && isSameSecond(old, new)) && !isEquivalent(old, new)
     }
   }
 
@@ -86,12 +88,12 @@ package struct ItemChange: Sendable, Equatable {
     return old.kind == new.kind && old.attributes.keys == new.attributes.keys
       && old.attributes.indices.allSatisfy { index in
         let (code, value) = old.attributes[index]
-        return isIdentical(value, new.attributes[index].value) || bookkeeping.contains(code)
+        return isExactlyEqual(value, new.attributes[index].value) || bookkeeping.contains(code)
       }
   }
 
-  /// Returns whether two values are equal for any attribute.
-  private static func isIdentical(_ old: PropertyValue, _ new: PropertyValue) -> Bool {
+  /// Returns whether two values have the same type and content, so that they are equal for any attribute.
+  private static func isExactlyEqual(_ old: PropertyValue, _ new: PropertyValue) -> Bool {
     if case (.string(let old), .string(let new)) = (old, new) { return old.hasSameBytes(as: new) }
     return old == new
   }
@@ -110,9 +112,9 @@ package struct ItemChange: Sendable, Equatable {
     return definition.defaultValue ?? (definition.flags.contains(.primaryKey) ? .string("") : nil)
   }
 
-  /// Returns whether two values are equal. Text and data are equal if their bytes are, as in a hashed column. Dates are
-  /// equal if they are the same moment.
-  static func isSame(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
+  /// Returns whether two values are equal for a database. Text and data with the same bytes are equal, because a hashed
+  /// column does not distinguish them. Dates are equal if they are the same moment.
+  static func isEquivalent(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
     switch (old, new) {
     case (.date(let old)?, .date(let new)?): old.secondsSinceReferenceDate == new.secondsSinceReferenceDate
     case (.string(let text), .data(let bytes)), (.data(let bytes), .string(let text)): text.utf8.elementsEqual(bytes)

@@ -50,8 +50,8 @@ public struct KeychainDifference: Sendable {
   /// The counts of encrypted items. Items with different bytes count neither as equal nor as changed, because their
   /// content is unknown.
   package struct UndecryptedCounts: Sendable, Equatable {
-    /// Items with identical bytes in both lists that are encrypted in at least one, as in two copies of a backup. They
-    /// are equal. Of the other counts, only `identicalDamagedCount` includes them.
+    /// Items with identical bytes in both lists that are encrypted in at least one, as in two copies of a backup. These
+    /// items are equal. Of the other counts, only `identicalDamagedCount` includes them.
     package var identicalCount = 0
     /// Items with identical bytes that are damaged in both lists.
     package var identicalDamagedCount = 0
@@ -98,7 +98,7 @@ public struct KeychainDifference: Sendable {
   /// - Throws: `KeyhaulError` if the cryptography fails.
   package init(from first: [KeychainEntry], to second: [KeychainEntry]) throws(KeyhaulError) {
     let comparable = ComparableItems(first, second)
-    let matches = try Matches(comparable.first, comparable.second)
+    let matches = try Matches(comparable.decryptedInFirst, comparable.decryptedInSecond)
     let added = comparable.split(matches.onlyInSecond, amongEncrypted: comparable.encryptedInFirst)
     let removed = comparable.split(matches.onlyInFirst, amongEncrypted: comparable.encryptedInSecond)
     let disambiguators = Self.disambiguators(among: added.certain + removed.certain)
@@ -140,17 +140,19 @@ public struct KeychainDifference: Sendable {
         isMatched[position] = true
         let before = firstItems[position]
         if before.cannotCompareSecret(with: after) { uncomparedSecretCount += 1 }
-        if let change = ItemChange(before, old, after, new) { changed.append(change) } else { sameCount += 1 }
+        let change = ItemChange(from: before, decryptedTo: old, to: after, decryptedTo: new)
+        if let change { changed.append(change) } else { sameCount += 1 }
       }
       onlyInFirst = zip(firstItems, isMatched).filter { !$0.1 }.map(\.0)
     }
   }
 
-  /// The positions of decrypted items by the key that a restore uses, so that both agree on which items correspond.
+  /// The positions of decrypted items by the key that a restore uses. So a difference and a restore agree on which items
+  /// correspond.
   private struct ItemsByKey {
-    /// The positions sorted by key, then in the items' order. Keys are digests, because there is one for each item.
+    /// The positions sorted by key, then in the items' order. Keys are stored as digests, which take less memory.
     private var positions: [(key: ItemFingerprint, position: Int)] = []
-    /// The number of matched items of a key, at the position of its first item.
+    /// For each key, the number of matched items, at the index of the key's first item in `positions`.
     private var matchedCounts: [Int]
 
     init(_ items: [KeychainEntry]) throws(KeyhaulError) {
@@ -179,7 +181,7 @@ public struct KeychainDifference: Sendable {
       return positions[next].position
     }
 
-    /// Returns the key of an item, or `nil` if a value is not valid in a database, so that the item matches none.
+    /// Returns the key of an item, or `nil` if a value is not valid in a database. Such an item matches no other item.
     private static func key(of item: KeychainItem) throws(KeyhaulError) -> ItemFingerprint? {
       let key: PrimaryKey
       do throws(KeychainRuleError) {
@@ -223,7 +225,7 @@ extension KeychainDifference {
         let values = positions.map { position in
           items[position].item.flatMap { ItemChange.value(of: definition.code, in: $0) }
         }
-        guard values.contains(where: { !ItemChange.isSame(values[0], $0) }) else { continue }
+        guard values.contains(where: { !ItemChange.isEquivalent(values[0], $0) }) else { continue }
         for (position, phrase) in zip(positions, phrases(definition, values)) { result[position].append(phrase) }
       }
     }

@@ -4,9 +4,10 @@ import SystemPackage
 
 /// The result of an extraction.
 package struct ExtractedFiles: Sendable {
-  /// The result of comparing a file with its digests in the list and the seal. The raw value is that of the manifest.
+  /// The result of comparing a file with its digests in the list and the seal. The manifest contains the raw value.
   package enum DigestStatus: String, Sendable, CaseIterable {
-    /// Every digest matches: the list's digest the stored bytes or the plaintext, the seal's digest the stored bytes.
+    /// Every digest matches. The list's digest is that of the stored bytes or of the plaintext, and the seal's digest is
+    /// that of the stored bytes.
     case right
     /// A digest differs, so the file is not the one that was backed up.
     case differs
@@ -14,7 +15,7 @@ package struct ExtractedFiles: Sendable {
     case none
   }
 
-  /// The reason why a readable entry was not written. The raw value is that of the manifest.
+  /// The reason why a readable entry was not written. The manifest contains the raw value.
   package enum Omission: String, Sendable, CaseIterable {
     /// A link whose target may be outside the folder.
     case targetOutsideFolder = "leads-out"
@@ -35,7 +36,7 @@ package struct ExtractedFiles: Sendable {
     package let error: KeyhaulError
   }
 
-  /// The maximum number of entries in `renamed`, `namedFaults` and `differing`. The manifest contains all.
+  /// The maximum number of entries in `renamed`, `namedFaults` and `differingFiles`. The manifest contains all.
   package static let maximumListedCount = 100
 
   /// The file name of the manifest as a table.
@@ -56,7 +57,7 @@ package struct ExtractedFiles: Sendable {
   package internal(set) var faults: [KeyhaulError.Code: Int] = [:]
   package internal(set) var namedFaults: [Fault] = []
   /// The first files with different digests, by domain and path.
-  package internal(set) var differing: [String] = []
+  package internal(set) var differingFiles: [String] = []
   /// The path of the manifest.
   package internal(set) var manifestPath = ""
 
@@ -72,8 +73,8 @@ package struct ExtractedFiles: Sendable {
       if wasKept { keptCount += 1 }
       byteCount += content.byteCount
       digests[content.digestStatus, default: 0] += 1
-      if content.digestStatus == .differs, differing.count < Self.maximumListedCount {
-        differing.append(record.originalPath)
+      if content.digestStatus == .differs, differingFiles.count < Self.maximumListedCount {
+        differingFiles.append(record.originalPath)
       }
     case .linked: linkCount += 1
     case .omitted(let reason): omissions[reason, default: 0] += 1

@@ -4,8 +4,8 @@ import SystemPackage
 
 /// The target folder of an extraction. It must be new, empty, or the target of an earlier run.
 ///
-/// During a run, it contains `.keyhaul-part` with the current files and a journal of the finished ones. The manifest is
-/// renamed last.
+/// During a run, it contains the directory `.keyhaul-part` with the files that are being written and a journal of the
+/// finished files. The manifest gets its final name last.
 final class ExtractionFolder: Sendable {
   /// The name of the manifest. Its first line is a JSON header for the backup, and each other line is the JSON of an
   /// entry.
@@ -30,13 +30,13 @@ final class ExtractionFolder: Sendable {
   let staging: DirectoryHandle
   let system: FileSystem
   private let path: String
-  /// The lock against other runs, or `nil` if the file system does not support locks.
+  /// The file lock against other runs, or `nil` if the file system does not support file locks.
   private let lock: FileLock?
 
   /// Returns the state of a path without changing anything.
   ///
   /// - Parameter header: The first line of the manifest.
-  /// - Throws: `.occupied` if the folder contains other files, or those of another backup or selection.
+  /// - Throws: `.occupied` if the folder contains other files, or files of a different backup or selection.
   static func state(
     at path: String, header: JSONValue, system: FileSystem
   ) throws(KeyhaulError) -> FolderState {
@@ -136,7 +136,7 @@ final class ExtractionFolder: Sendable {
     }
   }
 
-  /// Releases the lock, although finished worker threads may still hold a reference to the folder.
+  /// Releases the file lock, although finished worker threads may still hold a reference to the folder.
   func release() {
     switch lock {
     case .some(let lock): lock.release()

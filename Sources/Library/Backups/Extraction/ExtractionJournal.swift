@@ -13,7 +13,7 @@ final class ExtractionJournal: Sendable {
   private static let maximumAheadCount = 2_048
   /// The maximum number of files that are synced together. Slow files reduce it.
   private static let batchCount = 512
-  /// The time after which a batch is synced that is not full.
+  /// The time after which a batch is synced even if it is not full.
   private static let batchPatience = Duration.milliseconds(500)
   private static let reportInterval = DispatchTimeInterval.milliseconds(50)
 
@@ -162,7 +162,8 @@ final class ExtractionJournal: Sendable {
   /// Adds to the number of bytes that were read.
   func add(_ byteCount: Int64) { readByteCount.wrappingAdd(byteCount, ordering: .relaxed) }
 
-  var doneByteCount: Int64 { readByteCount.load(ordering: .relaxed) }
+  /// The progress in stored bytes.
+  var finishedByteCount: Int64 { readByteCount.load(ordering: .relaxed) }
 
   var hasStopped: Bool { isStopped.load(ordering: .acquiring) }
 

@@ -7,12 +7,12 @@ package struct ExtractionPlan: Sendable {
   /// A file or a link.
   struct Entry: Sendable {
     let location: FileLocation
-    /// The index of its directory.
+    /// The index of the entry's directory in `directories`.
     let directory: Int
     let name: String
     /// Whether the entry has a stored payload.
     let isStored: Bool
-    /// The reason not to write the entry, if the list alone shows one.
+    /// The reason why the entry will not be written, if the list of files shows one.
     let refusal: KeyhaulError?
   }
 
@@ -27,7 +27,7 @@ package struct ExtractionPlan: Sendable {
   package private(set) var byteCount: Int64 = 0
   /// The number of selected rows, including directories.
   package private(set) var rowCount = 0
-  /// The number of rows in any domain without a valid identifier, whose payload cannot be found.
+  /// The number of rows without a valid identifier, in all domains. Their payloads cannot be found.
   package private(set) var rowWithoutIdentifierCount = 0
 
   /// The number of directories in the tree, without the folder itself.

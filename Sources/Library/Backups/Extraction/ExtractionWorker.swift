@@ -55,18 +55,18 @@ final class ExtractionWorker {
       else { continue }
       indices[identifier] = index
     }
-    var isDone = [Bool](repeating: false, count: job.plan.entries.count)
+    var isExtracted = [Bool](repeating: false, count: job.plan.entries.count)
     try job.archive.forEachPayload(of: try job.archive.storedFiles()) { (payload) throws(KeyhaulError) in
       guard let identifier = StoredPayloads.Identifier(payload.fileIdentifier), let index = indices[identifier],
-        !isDone[index]
+        !isExtracted[index]
       else {
         return
       }
       guard let position = next() else { throw KeyhaulError(.interrupted, "it was stopped") }
-      isDone[index] = true
+      isExtracted[index] = true
       try extract(index, of: reader, at: position, payload: payload)
     }
-    for index in isDone.indices where !isDone[index] {
+    for index in isExtracted.indices where !isExtracted[index] {
       guard let position = next() else { return }
       try extract(index, of: reader, at: position, payload: nil)
     }
@@ -243,7 +243,7 @@ extension ExtractionWorker {
     }
   }
 
-  /// Compares the digests of the list and the seal with those that were read, as a verification does.
+  /// Returns whether the file that was read matches its digests in the list and the seal, as a verification does.
   private func digestStatus(of reading: PayloadReader.Reading) -> ExtractedFiles.DigestStatus {
     switch reading.isUnchanged {
     case true?: .right

@@ -63,7 +63,7 @@ package struct FileExtractor: Sendable {
   }
 
   /// A function that receives the progress in stored bytes. It returns `false` to stop the extraction.
-  package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
+  package typealias Progress = (_ finishedByteCount: Int64, _ totalByteCount: Int64) -> Bool
 
   /// Extracts the files of a request.
   ///
@@ -106,17 +106,17 @@ package struct FileExtractor: Sendable {
 
   /// Extracts the files on other threads, while the caller's thread syncs finished files and reports the progress.
   ///
-  /// If the system refuses to start any thread, the caller's thread does all of this. The journal records the result,
+  /// If the system starts no thread at all, the caller's thread also extracts the files. The journal records the result,
   /// and the error that stopped the extraction.
   private func run(_ job: ExtractionJob, _ progress: Progress) {
     let journal = job.journal
     let total = job.plan.byteCount
     func report() {
-      guard !journal.hasStopped, !progress(min(journal.doneByteCount, total), total) else { return }
+      guard !journal.hasStopped, !progress(min(journal.finishedByteCount, total), total) else { return }
       journal.stop(KeyhaulError(.interrupted, "it was stopped"))
     }
     let runningWorkers = DispatchGroup()
-    let isDone = { @Sendable in runningWorkers.wait(timeout: .now()) == .success }
+    let haveWorkersEnded = { @Sendable in runningWorkers.wait(timeout: .now()) == .success }
     let isContainer = job.archive.isContainer
     let workers = 0..<(isContainer ? 1 : workerCount)
     // All workers enter the group before the first one starts. Otherwise, a fast worker could leave the group empty.
@@ -127,7 +127,7 @@ package struct FileExtractor: Sendable {
       let workerDidEnd = { @Sendable in
         runningWorkers.leave()
         // The caller's thread may be waiting for a full batch, but no worker is left to fill it.
-        if isDone() { journal.wake() }
+        if haveWorkersEnded() { journal.wake() }
       }
       if startThread(work, workerDidEnd) { startedCount += 1 } else { runningWorkers.leave() }
     }
@@ -140,7 +140,7 @@ package struct FileExtractor: Sendable {
         }.run(inStoredOrder: isContainer)
       }
     }
-    journal.flush(until: isDone, reporting: report)
+    journal.flush(until: haveWorkersEnded, reporting: report)
   }
 
   /// Creates the directories of the plan that do not exist yet.

@@ -39,7 +39,7 @@ package struct FileSelection: Sendable {
 
 /// The domains of an app, its plugins, and its groups.
 ///
-/// A plugin's identifier begins with that of its app. The entries of `Applications` list the groups of an app. Without
+/// A plugin's identifier begins with the identifier of its app. The entries of `Applications` list the groups of an app. Without
 /// them, a group belongs to the app whose identifier follows the group's prefix. Other groups belong to no app.
 package struct AppDomains: Sendable {
   package let identifier: String
@@ -58,7 +58,7 @@ package struct AppDomains: Sendable {
     return groups.contains(String(group)) || isOfApp(Self.withoutPrefix(group))
   }
 
-  /// Whether an identifier is that of the app, or begins with it.
+  /// Returns whether an identifier is the app's identifier, or begins with it and a dot.
   private func isOfApp(_ name: Substring) -> Bool { name == identifier || name.hasPrefix(identifier + ".") }
 
   private static func name(_ domain: String, after prefix: String) -> Substring? {

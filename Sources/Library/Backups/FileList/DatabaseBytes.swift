@@ -79,7 +79,7 @@ package final class DatabaseBytes: Sendable {
   /// A reader with read-ahead, so that reading a whole database takes a few thousand system calls instead of one for
   /// each page. Not thread-safe.
   ///
-  /// The size doubles as long as reads are sequential. Other reads load only the required page.
+  /// The amount that is read ahead doubles as long as reads are sequential. Other reads load 4 KiB.
   package final class Reader: DatabaseContent {
     private let source: DatabaseBytes
     private let decryptor: RandomAccessDecryptor.Reader

@@ -6,9 +6,9 @@ package struct FileLocation: Sendable, Hashable {
   let value: Int64
 }
 
-/// The positions of listed files by identifier, for payloads in another order.
+/// The positions of listed files by identifier, for payloads that are read in a different order.
 ///
-/// It needs about 30 bytes for each file, while a list of a million files has hundreds of megabytes.
+/// The index needs about 30 bytes for each file, while a list of a million files has hundreds of megabytes.
 package struct FileIndex: Sendable {
   private var locations: [StoredPayloads.Identifier: FileLocation] = [:]
   /// The second and later positions of files that are listed more than once, which no device does.

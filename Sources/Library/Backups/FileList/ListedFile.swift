@@ -4,7 +4,7 @@ package import KeychainFormats
 
 /// A file, directory, or link in a backup's list of files.
 ///
-/// All values come from the backup and are untrusted. In particular, a path may be that of any file.
+/// All values come from the backup and are untrusted. In particular, a path may lead to any file.
 public struct ListedFile: Sendable, Hashable {
   /// The type of an entry.
   package enum Kind: Sendable, Hashable, CaseIterable {
@@ -14,7 +14,7 @@ public struct ListedFile: Sendable, Hashable {
     case other
   }
 
-  /// The stored name of its content: 40 hexadecimal digits.
+  /// The stored name of the file's content: 40 hexadecimal digits.
   package let fileIdentifier: String
   /// The domain, such as `KeychainDomain`, or `nil` if the row remains from a transfer.
   package let domain: String?
@@ -115,7 +115,7 @@ public struct ListedFile: Sendable, Hashable {
     return !isDotName(length: length, dots: dots)
   }
 
-  /// Whether a path component is empty, `.`, or `..`.
+  /// Returns whether a path component is empty, `.`, or `..`.
   private static func isDotName(length: Int, dots: Int) -> Bool { length == dots && length <= 2 }
 }
 
@@ -125,8 +125,8 @@ extension ListedFile {
     guard let identifier = row.text(0), isFileIdentifier(identifier) else { return nil }
     fileIdentifier = identifier
     let (domain, path) = (row.name(1), row.name(2))
-    (self.domain, undecodedDomain) = (domain?.text, domain?.undecoded)
-    (relativePath, undecodedPath) = (path?.text, path?.undecoded)
+    (self.domain, undecodedDomain) = (domain?.text, domain?.undecodedBytes)
+    (relativePath, undecodedPath) = (path?.text, path?.undecodedBytes)
     content =
       switch reader.record(in: row, 4) {
       case .none: .none

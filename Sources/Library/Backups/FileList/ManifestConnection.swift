@@ -29,7 +29,7 @@ extension UntrustedDatabase<KeyhaulError> {
 
 extension DatabaseLimits {
   /// The limits for a manifest. A record has a few hundred bytes, and 16 MiB is enough for the largest extended
-  /// attributes. The expected tables have five and two columns.
+  /// attributes. A manifest has two tables, with five and two columns.
   package static let manifest = DatabaseLimits(valueByteCount: 16 << 20, columnCount: 32)
 }
 
@@ -84,6 +84,7 @@ package final class ManifestWorkingCopy {
 
   /// Returns the database for storage. It must not be changed afterwards.
   package func serialized() throws(KeyhaulError) -> [UInt8] {
+    // The transaction began when the database was copied.
     try connection.run("COMMIT")
     guard let bytes = connection.withImage({ Array($0) }) else {
       throw KeyhaulError(.unreadable, "no memory for a copy of the manifest database", of: .noMemory)

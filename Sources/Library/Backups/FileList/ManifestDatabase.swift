@@ -20,7 +20,7 @@ final class ManifestDatabase: Sendable {
     case failed(SalvagedRows)
   }
 
-  /// Anomalies that were tolerated. Those of a large database are known after it was read completely.
+  /// Anomalies that were tolerated. For a large database, complete only after the database was read completely.
   var anomalies: [BackupAnomaly] {
     let findings = [salvagedRows?.finding, undecodedNames.withLock { $0.finding(in: MetadataFile.database.path) }]
     return bytes.anomalies + findings.compactMap { $0.map(BackupAnomaly.finding) }
@@ -59,8 +59,8 @@ final class ManifestDatabase: Sendable {
     return connection
   }
 
-  /// Runs SQLite's own check of every page and index, unless the database is truncated, which would be the check's only
-  /// finding. If the check fails, each row is tried separately.
+  /// Runs SQLite's own check of every page and index. A truncated database is not checked, because it certainly fails.
+  /// If the database fails, each row is tried separately.
   private func checkPages(_ connection: ManifestConnection) throws(KeyhaulError) {
     var fault = bytes.truncation
     if fault == nil, let result = try connection.firstFault() {
@@ -78,7 +78,7 @@ final class ManifestDatabase: Sendable {
     check.withLock { $0 = .failed(rows) }
   }
 
-  /// Passes the rows to a closure. In a damaged database, these are the readable ones.
+  /// Passes the rows to a closure. In a damaged database, only the readable rows are passed.
   ///
   /// - Parameters:
   ///   - columns: The columns to read.
@@ -157,7 +157,7 @@ final class ManifestDatabase: Sendable {
     }
   }
 
-  /// Counts the rows without creating values for each.
+  /// Counts the rows without creating a `ListedFile` for each row.
   func listing(against stored: StoredPayloads?) throws(KeyhaulError) -> FileList.Listing {
     try listing(against: stored, Self.columns) { (_) throws(KeyhaulError) in }
   }
@@ -292,7 +292,7 @@ private struct DomainCounter {
     last = (Array(domain), 1)
   }
 
-  /// The number of domains, without that of the last row.
+  /// The number of domains, without the domain of the last row.
   var count: Int { rowCounts.count }
 
   private mutating func flush() {

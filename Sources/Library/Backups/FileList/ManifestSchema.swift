@@ -3,7 +3,7 @@ import KeychainFormats
 
 /// The expected schema of a manifest database.
 enum ManifestSchema {
-  /// The statements with which devices create it (iOS 10.2 and later; `Properties` is empty since 10.1).
+  /// The statements with which devices create the database (iOS 10.2 and later; `Properties` is empty since 10.1).
   static let statements = [
     "CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, flags INTEGER, file BLOB)",
     "CREATE INDEX FilesDomainIdx ON Files(domain)",
@@ -38,8 +38,8 @@ enum ManifestSchema {
   }
 
   /// Returns whether a statement has only column definitions. All computations in SQLite (checks, generated columns,
-  /// defaults, expression indexes, partial indexes) require a second pair of parentheses or one of these words. So do
-  /// tables without row numbers, which readers need.
+  /// defaults, expression indexes, partial indexes) require a second pair of parentheses or one of these words. Tables
+  /// without row numbers, which Keyhaul cannot read, also require one of these words.
   private static func isPlain(_ sql: String, beginningWith start: String) -> Bool {
     let bytes = sql.utf8
     let words = sql.uppercased().split { !$0.isLetter }
@@ -49,8 +49,8 @@ enum ManifestSchema {
       && !["CHECK", "GENERATED", "WHERE", "SELECT", "USING", "COLLATE", "WITHOUT"].contains { words.contains($0) }
   }
 
-  /// Returns whether an index contains only columns. Each part in its only pair of parentheses, which ends the
-  /// statement, is a column name with an optional `ASC` or `DESC`. Anything else is an expression that SQLite would
+  /// Returns whether an index contains only columns. The statement must end with its only pair of parentheses. Each part
+  /// in them must be a column name with an optional `ASC` or `DESC`. Anything else is an expression that SQLite would
   /// compute.
   ///
   /// Source: SQLite, "CREATE INDEX" and "Indexes On Expressions".

@@ -11,12 +11,12 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
   /// The manifest claims a password, but neither the list of files nor a file is encrypted. The backup can be read like
   /// one without a password, but neither restored nor changed.
   case encryptionClaimed
-  /// The manifest database is encrypted without padding, as by some tools.
+  /// The manifest database is encrypted without padding, as some tools do.
   case databaseUnpadded
   /// The manifest database is in SQLite's write-ahead mode.
   case databaseInWriteAheadMode
   /// SQLite's log `Manifest.db-wal` contains a part of the list of files, or `Manifest.db-journal` reverts an
-  /// incomplete change. Keyhaul applies either, as SQLite does.
+  /// incomplete change. Keyhaul applies the log or the journal, as SQLite does.
   case listJournalRead(name: String)
   /// The recorded size of the keychain file differs from its actual size, which is used.
   case sizeDiffers(recorded: Int64, found: Int64)
@@ -60,7 +60,7 @@ extension BackupAnomaly {
   /// Returns the recorded state of an unfinished backup as a clause: `"uploading", not "finished"`
   private static func progress(_ state: String) -> String { "\(quoted(state)), not \"finished\"" }
 
-  /// The anomaly as a finding, or `nil` if it is not one.
+  /// The anomaly as a finding, or `nil` if the anomaly is not reported as a finding.
   package var finding: BackupFinding? {
     switch self {
     case .finding(let finding): finding

@@ -33,7 +33,7 @@ public enum BackupFinding: Sendable, Hashable {
   /// or its change is incomplete. `byteCount` is the number of unused bytes.
   case listJournalUnread(name: String, byteCount: Int64, reason: String)
   /// The list of files fails its integrity check or is truncated. Some rows are readable. `lost` is the number of
-  /// others, or `nil` if it is unknown.
+  /// unreadable rows, or `nil` if it is unknown.
   case listDamaged(readable: Int, lost: Int?, reason: String)
   /// Rows of the list of files have a domain, path, link target, or attribute name that is not UTF-8.
   case listNamesNotUTF8(name: String, count: Int, first: String)
@@ -54,7 +54,7 @@ public enum BackupFinding: Sendable, Hashable {
   /// A file does not match the seal, or the seal is invalid.
   case sealBroken(SealViolation)
 
-  /// The kinds of findings. The raw values are those of machine-readable reports.
+  /// The kinds of findings. Machine-readable reports contain the raw values.
   package enum Kind: String, Sendable, CaseIterable {
     /// `Manifest.plist` is unreadable.
     case manifestUnreadable = "manifest-unreadable"
@@ -98,7 +98,7 @@ public enum BackupFinding: Sendable, Hashable {
     case keychainInXML = "keychain-in-xml"
     /// The keychain file has unknown keys.
     case keychainKeysUnknown = "keychain-keys-unknown"
-    /// The keychain file refers to another keybag.
+    /// The keychain file refers to a keybag other than the manifest's.
     case keybagMismatch = "keybag-mismatch"
     /// A file does not match `Keyhaul.seal`, or the seal is invalid.
     case sealBroken = "seal-broken"

@@ -29,10 +29,10 @@ extension BackupFinding {
     }
   }
 
-  /// Whether the keychain file exists but is unreadable.
+  /// Whether the keychain file is unreadable, or is listed but not stored.
   package var preventsReadingKeychain: Bool { kind == .keychainMissing || kind == .keychainDamaged }
 
-  /// Whether the manifest is unreadable, so that no key is available.
+  /// Whether the manifest is unreadable or missing, so that no key is available.
   private var lacksManifest: Bool { kind == .manifestUnreadable || kind == .manifestMissing }
 
   /// Whether no usable keybag exists, so that no item can be decrypted.
@@ -64,7 +64,8 @@ extension BackupFinding {
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
       .decryptedCopy, .passwordDenied, .wrapsUnusual, .listTrailingBytes, .listDamaged, .listJournalUnread, .sealBroken:
       true
-    // None of these depends on the password, and all stay as they are. Losses are reported in advance.
+    // These findings do not depend on the password, and a new password leaves them unchanged. Losses are reported in
+    // advance.
     case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
       .keychainDamaged, .keybagMismatch, .listUnreadable, .listNamesNotUTF8, .payloadsRenamed:
       false

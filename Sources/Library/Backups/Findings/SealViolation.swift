@@ -18,7 +18,7 @@ public struct SealViolation: Sendable, Hashable {
     case changed, missing, added
     /// The format of the seal is invalid.
     case unreadable(String)
-    /// The code does not match the list.
+    /// The authentication code does not match the list.
     case forged
     /// The seal is unkeyed, although the backup has a password.
     case notKeyed

@@ -5,7 +5,7 @@ import KeychainRules
 
 extension BackupItem {
   /// The number of items that a job decrypts at a time.
-  private static let chunkCount = 256
+  private static let chunkItemCount = 256
 
   /// Decrypts all items of a keychain file with the class keys of a keybag, on all cores.
   ///
@@ -38,14 +38,14 @@ extension BackupItem {
   ///
   /// - Parameters:
   ///   - packsItems: Whether the items are packed to use less memory, for a caller that keeps them.
-  ///   - availability: The availability of the class keys of the wanted items, or `nil` to pass all items.
+  ///   - availability: If given, only items whose class key has this availability are passed.
   ///   - shouldContinue: Called before each chunk. Returns `false` to stop.
   static func openChunks(
     of file: KeychainIndex, with keys: ClassKeys, reusing earlierItems: [BackupItem] = [],
     packsItems: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
     _ body: ([BackupItem]) -> Void
   ) throws(KeyhaulError) {
-    guard file.count > chunkCount else {
+    guard file.count > chunkItemCount else {
       let range = 0..<file.count
       return body(
         try open(range, of: file, with: keys, reusing: earlierItems, packsItems: packsItems, only: availability))
@@ -55,7 +55,7 @@ extension BackupItem {
       jobs: ParallelMap.standardJobCount,
       next: { () throws(KeyhaulError) -> Range<Int>? in
         guard start < file.count else { return nil }
-        let end = min(start + chunkCount, file.count)
+        let end = min(start + chunkItemCount, file.count)
         defer { start = end }
         return start..<end
       },
@@ -106,9 +106,9 @@ extension BackupItem {
     (try? ItemBlob(parsing: data))?.keyClass ?? (try? LegacyItemBlob(parsing: data))?.keyClass
   }
 
-  /// Returns summaries, by position, of items that need the source device's key.
+  /// Returns summaries, by index, of items that need the source device's key.
   ///
-  /// - Parameter keys: The class keys, unwrapped with that device's key.
+  /// - Parameter keys: The class keys, unwrapped with the source device's key.
   static func summaries(
     of items: [BackupItem], in file: KeychainIndex, with keys: ClassKeys
   ) throws(KeyhaulError) -> [Int: ItemSummary] {
@@ -123,7 +123,7 @@ extension BackupItem {
     return summaries
   }
 
-  /// Whether the key of another device may be missing.
+  /// Whether the item may need a device key that was not used.
   private var needsDeviceKey: Bool {
     switch failure {
     case .hardwareMissing: true
@@ -134,10 +134,11 @@ extension BackupItem {
 
   /// An item of the keychain file before it is decrypted.
   private struct StoredItem {
-    /// The position in the backup.
+    /// The index in the backup.
     let index: Int
     let entry: KeychainBackupFile.Entry
-    /// The encrypted data, or `nil` if there is none. The entry would copy it from the file for each access.
+    /// The encrypted data, or `nil` if the item has none. It is kept here because each access through `entry` copies it
+    /// from the file.
     let data: [UInt8]?
     let fingerprint: ItemFingerprint?
 

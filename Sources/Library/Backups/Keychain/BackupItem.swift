@@ -5,13 +5,13 @@ public import KeychainRules
 
 /// An item of a backup after an attempt to decrypt it.
 public struct BackupItem: Sendable {
-  /// The position in the backup, from 0, in the order genp, inet, cert, keys.
+  /// The index in the backup, from 0, in the order genp, inet, cert, keys.
   public let index: Int
   /// The availability of the class key, or `nil` if the item's data contains no class.
   public let classKey: ClassKeyAvailability?
-  /// A reference, because items are copied between lists that contain all of them.
+  /// The contents, stored by reference because whole lists of items are copied.
   private let contents: Contents
-  /// Another item of the class whose failure also applies to this one, or `nil` if this one was decrypted itself.
+  /// An item of the same class whose failure stands for this item's result, or `nil` if this item was tried itself.
   private let failedTrial: Contents?
 
   private final class Contents: Sendable {
@@ -59,11 +59,11 @@ public struct BackupItem: Sendable {
   /// Whether the item's format contains only a secret (version 0, iOS 4). Without a name and an owner, it can be read
   /// but not restored.
   package var isSecretOnly: Bool { contents.isSecretOnly }
-  /// The digest of the stored data, or of the reference if there is none. `nil` if the item is not from a keychain
-  /// file.
+  /// The digest of the stored data, or of the persistent reference if the item has no data. `nil` if the item is not
+  /// from a keychain file.
   package var fingerprint: ItemFingerprint? { contents.fingerprint }
 
-  /// Creates an item. By default, the key class is that of `protection`.
+  /// Creates an item. By default, `protection` determines the key class.
   package init(
     index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
     blob: BlobLocation? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
@@ -143,8 +143,10 @@ public struct BackupItem: Sendable {
     case missingData
   }
 
-  /// Returns the item at another position. Its result is that of another item of its class, which was decrypted with
-  /// other keys.
+  /// Returns this item at `index`, with the result of `trial`. If `trial` was decrypted, this item keeps its own
+  /// result.
+  ///
+  /// - Parameter trial: An item of the same class that was tried with different keys.
   package func withResult(of trial: BackupItem, at index: Int) -> BackupItem {
     let newTrial = trial.failure == nil ? failedTrial : trial.failedTrial ?? trial.contents
     return BackupItem(index, trial.classKey, contents, failedTrial: newTrial)
@@ -158,8 +160,10 @@ public struct BackupItem: Sendable {
     }
   }
 
-  /// Whether the item proves the device key: `true` if the item's wrapped key, which has check bytes, could be
-  /// unwrapped with it, `false` if not, `nil` if no device key was needed.
+  /// Whether the item proves the device key. The item's wrapped key has check bytes, so only the right keys unwrap it.
+  ///
+  /// `true` if the item's key was unwrapped, `false` if it could not be unwrapped, and `nil` if the device key was not
+  /// needed or not tried.
   package var provesDeviceKey: Bool? {
     guard classKey == .availableThroughDevice else { return nil }
     return switch failure {
@@ -177,7 +181,7 @@ extension BackupItem {
   ///
   /// - Parameters:
   ///   - hardware: The evidence from all items about the device key that was tried.
-  ///   - backupHasPassword: Without a password, migratable items need the device key as well.
+  ///   - backupHasPassword: Whether the backup has a password. Without one, migratable items need the device key too.
   public func reason(hardware: DeviceKeyEvidence, backupHasPassword: Bool) -> Reason? {
     guard let failure else { return nil }
     return reason(of: failure, hardware: hardware, backupHasPassword: backupHasPassword)
@@ -198,8 +202,10 @@ extension BackupItem {
     }
   }
 
-  /// Returns whether the source device's key may be missing. The device key's layer has no check value, so before an
-  /// item proves the key of its class, a wrong key and changed bytes cannot be distinguished.
+  /// Returns whether the item may need the source device's key, which was not used.
+  ///
+  /// The device key's layer has no check value. Until an item of the class proves the device key, a wrong key and
+  /// changed bytes cannot be distinguished.
   package func mayNeedOtherHardware(_ hardware: DeviceKeyEvidence) -> Bool {
     switch failure {
     case .hardwareMissing: true

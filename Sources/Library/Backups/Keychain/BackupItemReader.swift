@@ -3,11 +3,11 @@ package import KeychainCrypto
 import KeychainFormats
 package import KeychainRules
 
-/// A backup with its keys, like `UnlockedBackup`, but without items in memory. They are decrypted in chunks.
+/// A backup with its keys, like `UnlockedBackup`, but without items in memory. The items are decrypted in chunks.
 package struct BackupItemReader: Sendable {
   private let keychain: UnlockedKeychain
   let keys: ClassKeys
-  /// The evidence from the items about the device key. Empty if none was used, or if no item needs one.
+  /// The evidence from the items about the device key. Empty if no item was tried with a device key.
   package let hardware: DeviceKeyEvidence
 
   fileprivate init(
@@ -29,11 +29,11 @@ package struct BackupItemReader: Sendable {
     return evidence
   }
 
-  /// The damage of individual class keys.
+  /// A clause about damaged class keys, or `nil` if none is damaged.
   package var keybagDamage: String? { keychain.keybagDamage }
   /// Anomalies of the backup that were tolerated.
   package var anomalies: [BackupAnomaly] { keychain.anomalies }
-  /// The backup's manifest.
+  /// The backup's file list.
   var fileList: FileList { keychain.fileList }
 
   /// Decrypts the items in the backup's order and in chunks, which are then released.
@@ -64,13 +64,13 @@ package struct BackupItemReader: Sendable {
 }
 
 extension BackupArchive {
-  /// Prepares to decrypt the items in chunks, for callers that keep no items. Items that need a device key are tried
-  /// immediately.
+  /// Prepares to decrypt the items in chunks, for callers that keep no items. Items that need a device key are
+  /// decrypted once in advance, to collect the evidence about the key.
   ///
   /// - Parameters:
   ///   - key: The key of the backup's password, from `unlock`.
   ///   - deviceKey: The device key of the possible source device.
-  ///   - use: The purpose, as for `open(with:)`.
+  ///   - use: The caller's next step with the backup, as for `open(with:)`.
   /// - Throws: The errors of `open(with:)`.
   package func reader(
     with key: BackupKey, deviceKey: DeviceKey? = nil, for use: BackupPurpose

@@ -17,7 +17,7 @@ public final class BackupKey: Sendable {
   package let keybagFault: String?
   /// Whether a password was given.
   package let wasGivenPassword: Bool
-  /// The key of the records in a list of files of iOS 10.0.
+  /// The key for the records in a file list of iOS 10.0.
   private let recordKey: ManifestRecordKey?
 
   fileprivate init(
@@ -64,10 +64,10 @@ public final class BackupKey: Sendable {
 
   /// Unlocks the class keys.
   ///
-  /// - Parameter deviceKey: The device key of available hardware. Only an item proves that it belongs to the source
-  ///   device.
-  /// - Returns: The keys, or none if the keybag of a backup without a password is damaged, because unencrypted files can
-  ///   be read without them.
+  /// - Parameter deviceKey: The device key of available hardware. Only an item proves that the key belongs to
+  ///   the source device.
+  /// - Returns: The keys, or none if the keybag of a backup without a password is damaged, because unencrypted files
+  ///   can be read without them.
   /// - Throws: An error of category `damaged` if the keybag is unusable.
   public func classKeys(deviceKey: DeviceKey?) throws(KeyhaulError) -> ClassKeys {
     do throws(DataProtectionError) {
@@ -81,7 +81,8 @@ public final class BackupKey: Sendable {
 
   /// Refuses a keybag with too many iterations before a password is requested.
   ///
-  /// - Throws: An error of category `refused` over the limit, or `damaged` if the keybag has no derivation parameters.
+  /// - Throws: An error of category `refused` if the count exceeds the limit, or `damaged` if the keybag has no
+  ///   derivation parameters.
   package static func checkRounds(
     of archive: BackupArchive, acceptingAtMost limit: Int = IterationLimit.standard
   ) throws(KeyhaulError) {
@@ -133,8 +134,8 @@ public final class BackupKey: Sendable {
 
   /// Derives the key of a keybag without a password.
   ///
-  /// - Throws: `.damagedKeybag` if the keybag has a password after all, because no password was requested that could be
-  ///   wrong.
+  /// - Throws: `.damagedKeybag` if no class key unwraps without a password. The user was not asked for a password, so
+  ///   the error cannot be a wrong one.
   private static func keyWithoutPassword(
     of archive: BackupArchive, acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag.MatchedPasscodeKey {
@@ -142,26 +143,29 @@ public final class BackupKey: Sendable {
       return try archive.keybag.matchedPasscodeKey(password: .empty, acceptingAtMost: limit, progress: progress)
     } catch {
       guard error.code == .wrongPassword else { throw error }
-      let claim =
+      let statement =
         archive.hasFalseClaim
         ? "the files of the backup are unencrypted" : "Manifest.plist says that the backup has no password"
-      throw DataProtectionError(.damagedKeybag, "\(claim), but no class key unwraps without one")
+      throw DataProtectionError(.damagedKeybag, "\(statement), but no class key unwraps without one")
     }
   }
 }
 
 extension BackupArchive {
   /// Derives the key of the backup's password. This is the second and slowest of the three steps: opening the backup,
-  /// unlocking it, and decrypting its items. If the password does not match, its other Unicode forms are tried.
+  /// unlocking it, and decrypting its items. If the password does not match, the password's other Unicode
+  /// forms are tried.
   ///
   /// - Parameters:
   ///   - password: The backup's password, or `nil` if it has none.
   ///   - limit: The maximum number of PBKDF2 iterations, checked in advance.
   ///   - progress: Called with the progress of the derivation, which ends if it returns `false`.
   /// - Returns: The key, which is shared by reference and overwritten when it is released.
-  /// - Throws: An error of category `wrongPassword` if a password is missing or unwraps no class key; `refused` over
-  ///   the limit, or if a backup without a password is given one; `damaged` if files are encrypted and the keybag is
-  ///   damaged. If the files are unencrypted, a damaged keybag is not an error, and the key has no class keys.
+  /// - Throws: An error of one of these categories:
+  ///   - `wrongPassword` if a password is missing or unwraps no class key.
+  ///   - `refused` if the iteration count exceeds the limit, or if a password is given for a backup without one.
+  ///   - `damaged` if files are encrypted and the keybag is damaged. If the files are unencrypted, a damaged keybag is
+  ///     not an error, and the key has no class keys.
   public func unlock(
     password: borrowing Secret?, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
@@ -187,8 +191,8 @@ extension DataProtectionError {
 }
 
 extension Keybag {
-  /// Returns an error about the keybag's type if it is not that of a backup and may have caused the given error,
-  /// otherwise `nil`.
+  /// Returns an error that explains the given error with the keybag's type, or `nil` if the type is unknown or a
+  /// backup's, or cannot be the cause.
   fileprivate func typeError(explaining error: DataProtectionError) -> DataProtectionError? {
     guard let type, type != .backup, error.code == .wrongPassword || error.code == .damagedKeybag else { return nil }
     return DataProtectionError(

@@ -9,7 +9,8 @@ package import KeychainFormats
 public struct DeviceKeyEvidence: Sendable, Hashable {
   /// The classes with at least one item whose key was unwrapped.
   package private(set) var proven: Set<KeyClass> = []
-  /// The classes without such an item. The device key is that of another device, or the items were changed.
+  /// The classes whose items all failed. Either the device key belongs to a different device, or the items were
+  /// changed.
   package private(set) var unproven: Set<KeyClass> = []
 
   /// Creates evidence without items.
@@ -27,8 +28,8 @@ public struct DeviceKeyEvidence: Sendable, Hashable {
     unproven.subtract(proven)
   }
 
-  /// Whether the device key is that of the source device: `true` if every class with items that need the device key is
-  /// proven, `false` if none is, `nil` if there are no such classes or only some are proven.
+  /// Whether the device key belongs to the source device: `true` if all classes with items that need the device key are
+  /// proven, `false` if none of the classes is, `nil` if there are no such classes or only some are proven.
   package var isSameDevice: Bool? {
     if isMixed { return nil }
     return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true
@@ -41,16 +42,18 @@ public struct DeviceKeyEvidence: Sendable, Hashable {
   package func proves(_ item: BackupItem) -> Bool { item.keyClass.map(proven.contains) ?? false }
 }
 
-/// The verdict on the device key of an opened backup. Before keys are wrapped with it, it must be proven, because no
-/// device can unwrap keys that are wrapped with a wrong one.
+/// The verdict on the device key with which a backup was opened.
+///
+/// Keyhaul wraps keys only with a proven device key, because no device can unwrap keys that are wrapped with a wrong
+/// one.
 package enum DeviceKeyVerification: Sendable, Hashable {
-  /// It unwrapped the key of at least one item, and no class contradicts it.
+  /// The device key unwrapped the key of at least one item, and no class contradicts it.
   case proven
-  /// It unwraps keys of items of some classes, but of no item of the unproven classes.
+  /// The device key unwraps keys of items in some classes, but no item's key in the unproven classes.
   case mixed(unproven: [KeyClass])
-  /// It unwraps the key of none of the items that need it.
+  /// The device key unwraps no item's key, although items need it.
   case foreign(itemCount: Int)
-  /// No item needs it, so it is unknown.
+  /// No item needs the device key, so nothing is known about it.
   case unknown
   /// There are no items.
   case noItems

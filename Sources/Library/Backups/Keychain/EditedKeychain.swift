@@ -3,9 +3,9 @@ package import KeychainCrypto
 package import KeychainFormats
 package import KeychainRules
 
-/// A backup's keychain in memory with changes, and its new file.
+/// A backup's keychain that is changed in memory, and then serialized as a new keychain file.
 ///
-/// Items that cannot be decrypted stay unchanged. They cannot be compared with added items.
+/// Items that cannot be decrypted stay unchanged. An added item cannot be compared with them.
 package final class EditedKeychain {
   private let backup: UnlockedBackup
   private let keys: ClassKeys
@@ -14,10 +14,10 @@ package final class EditedKeychain {
   private var file: KeychainBackupFile
   /// The decrypted item of each entry, or `nil`.
   private var items: [KeychainItem?]
-  /// The positions of removed items. Their entries are removed at the end, so that positions stay valid.
-  private var removedPositions: Set<Int> = []
-  /// The position of the item with each primary key.
-  private var positions: [PrimaryKey: Int] = [:]
+  /// The indices of removed items. Their entries are removed at the end, so that the other indices stay valid.
+  private var removedIndices: Set<Int> = []
+  /// The index of the item with each primary key.
+  private var indicesByKey: [PrimaryKey: Int] = [:]
 
   /// Starts with the items of a backup.
   ///
@@ -48,7 +48,7 @@ package final class EditedKeychain {
     }
     for (index, item) in items.enumerated() {
       guard let item, let key = try? PrimaryKey(of: item) else { continue }
-      positions[key] = index
+      indicesByKey[key] = index
     }
   }
 
@@ -59,7 +59,7 @@ package final class EditedKeychain {
 
   /// Adds an item, as a device does. It replaces an item that is marked as deleted.
   ///
-  /// - Returns: The stored item, and its position in the changed backup.
+  /// - Returns: The stored item, and its index in the changed backup.
   package func add(_ item: KeychainItem) throws(ItemEditError) -> (item: KeychainItem, index: Int) {
     let prepared = try translatingRuleErrors { () throws(KeychainRuleError) in
       try Self.withCurrentDigest(try NewItemDefaults.prepared(item, now: now, random: random))
@@ -72,13 +72,13 @@ package final class EditedKeychain {
         kind: prepared.kind, blob: try encrypted(prepared),
         persistentReference: try? PersistentReference.uuid(prepared.kind, reference).serialized()))
     items.append(prepared)
-    positions[key] = items.count - 1
-    return (prepared, position(of: items.count - 1))
+    indicesByKey[key] = items.count - 1
+    return (prepared, finalIndex(of: items.count - 1))
   }
 
   /// Changes decrypted items. Other items are skipped.
   ///
-  /// - Parameter indices: Their positions in the original backup.
+  /// - Parameter indices: The items' indices in the original backup.
   /// - Returns: The changed items, in the order of their indices.
   package func update(_ indices: [Int], with changes: ItemChanges) throws(ItemEditError) -> [KeychainItem] {
     var changedItems: [KeychainItem] = []
@@ -92,8 +92,8 @@ package final class EditedKeychain {
       }
       if newKey != oldKey {
         try removeTombstone(with: newKey, except: index)
-        if positions[oldKey] == index { positions[oldKey] = nil }
-        positions[newKey] = index
+        if indicesByKey[oldKey] == index { indicesByKey[oldKey] = nil }
+        indicesByKey[newKey] = index
       }
       file.entries[index].blob = try encrypted(new)
       items[index] = new
@@ -102,27 +102,27 @@ package final class EditedKeychain {
     return changedItems
   }
 
-  /// Removes the item with a primary key, if there is one that is marked as deleted.
+  /// Removes the item with a primary key, which must be marked as deleted. Does nothing if no item has the key.
   ///
-  /// - Parameter index: The position of an item that is not removed.
+  /// - Parameter index: The index of an item that stays.
   /// - Throws: `.duplicate` if the item is not marked as deleted.
   private func removeTombstone(with key: PrimaryKey, except index: Int? = nil) throws(ItemEditError) {
-    guard let position = positions[key], position != index, !removedPositions.contains(position) else { return }
-    guard items[position]?.isTombstone == true else { throw Self.duplicate(key.kind) }
-    removedPositions.insert(position)
+    guard let existing = indicesByKey[key], existing != index, !removedIndices.contains(existing) else { return }
+    guard items[existing]?.isTombstone == true else { throw Self.duplicate(key.kind) }
+    removedIndices.insert(existing)
   }
 
   /// Removes items, including those that cannot be decrypted.
   ///
-  /// - Parameter indices: Their positions in the original backup.
-  package func remove(_ indices: [Int]) { removedPositions.formUnion(indices) }
+  /// - Parameter indices: The items' indices in the original backup.
+  package func remove(_ indices: [Int]) { removedIndices.formUnion(indices) }
 
-  /// Returns the position of an item after the removals, from 0, in the order genp, inet, cert, keys.
-  private func position(of index: Int) -> Int {
+  /// Returns the index of an item after the removals, from 0, in the order genp, inet, cert, keys.
+  private func finalIndex(of index: Int) -> Int {
     func order(_ index: Int) -> Int { ItemKind.allCases.firstIndex(of: file.entries[index].kind) ?? 0 }
     let kindOrder = order(index)
     return file.entries.indices.count { other in
-      guard !removedPositions.contains(other) else { return false }
+      guard !removedIndices.contains(other) else { return false }
       let otherKindOrder = order(other)
       return otherKindOrder < kindOrder || otherKindOrder == kindOrder && other < index
     }
@@ -133,7 +133,7 @@ package final class EditedKeychain {
   /// Returns the new keychain file in plaintext.
   package func serialized() throws(ItemEditError) -> [UInt8] {
     var result = file
-    result.entries = file.entries.enumerated().filter { !removedPositions.contains($0.offset) }.map(\.element)
+    result.entries = file.entries.enumerated().filter { !removedIndices.contains($0.offset) }.map(\.element)
     do throws(FormatError) {
       return try result.serialized()
     } catch {
@@ -217,18 +217,18 @@ package final class EditedKeychain {
   }
 }
 
-/// The error of adding, changing, or removing an item of a backup. The backup is unchanged. The edited keychain may
+/// An error while an item of a backup is added, changed, or removed. The backup is unchanged. The edited keychain may
 /// have changed and must not be used again.
 package struct ItemEditError: ExplainedError {
   /// The error codes.
   package enum Code: Sendable, Hashable {
     /// The backup contains an item with the same primary key.
     case duplicate
-    /// No backup contains such an item, for this reason.
+    /// No backup contains such an item. The value says why.
     case neverInBackup(Reason)
     /// The key of the item's class unwraps only with the source device's hardware key, which was not given.
     case classKeyMissing(KeyClass)
-    /// The keybag has no key of the item's class, or a damaged or locked one.
+    /// The keybag has no usable key for the item's class: the key is missing, damaged, or still encrypted.
     case classKeyUnusable(KeyClass)
     /// The key of the item's class depends on a device key that no item proves.
     case hardwareUnproven(KeyClass)

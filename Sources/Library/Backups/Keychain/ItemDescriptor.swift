@@ -3,13 +3,13 @@ package import KeychainCrypto
 public import KeychainFormats
 package import KeychainRules
 
-/// The identity of an item for people: its kind and names, never its secret. Names are untrusted text.
+/// The description of an item for people: its kind and names, never its secret. Names are untrusted text.
 public struct ItemDescriptor: Sendable, Hashable {
   /// The kind, which is also known for encrypted items.
   public var kind: ItemKind
-  /// Whether the item is encrypted, so that its names are unknown. A decrypted item can also have no names.
+  /// Whether the item is encrypted. Its names are then unknown, except for the access group in some cases.
   package let isEncrypted: Bool
-  /// The names behind a single reference, because thousands of identities are copied repeatedly.
+  /// The names behind a single reference, because thousands of descriptors are copied repeatedly.
   private var box: Box
 
   private struct Names: Sendable, Hashable {
@@ -29,7 +29,7 @@ public struct ItemDescriptor: Sendable, Hashable {
       case attributes(AttributeMap<PropertyValue>)
     }
 
-    /// The names of unknown items.
+    /// The empty names of encrypted items.
     static let nameless = Box(Names())
 
     init(_ names: Names) { source = .names(names) }
@@ -71,34 +71,34 @@ public struct ItemDescriptor: Sendable, Hashable {
     get { storedNames.server }
     set { storedNames.server = newValue }
   }
-  /// The access group (`agrp`), which identifies the apps.
+  /// The access group (`agrp`), which determines the apps that can use the item.
   public var accessGroup: String? {
     get { storedNames.accessGroup }
     set { storedNames.accessGroup = newValue }
   }
 
-  /// Creates the identity of an item that cannot be decrypted.
+  /// Creates the descriptor of an item that cannot be decrypted.
   package init(undecryptable kind: ItemKind, accessGroup: String? = nil) {
     isEncrypted = true
     self.kind = kind
     box = accessGroup.map { Box(Names(accessGroup: $0)) } ?? .nameless
   }
 
-  /// Creates an identity with a substitute name, for reports that are shared.
+  /// Creates a descriptor with a substitute name, for reports that are shared.
   package init(_ kind: ItemKind, called label: String) {
     isEncrypted = false
     self.kind = kind
     box = Box(Names(label: label))
   }
 
-  /// Creates the identity of a decrypted item. UTF-8 data is text.
+  /// Creates the descriptor of a decrypted item. A name that is UTF-8 data becomes text.
   package init(_ item: KeychainItem) {
     isEncrypted = false
     kind = item.kind
     box = Box(Self.names(of: item.attributes))
   }
 
-  /// Creates the identity of an item that stays in memory, without copies of its names.
+  /// Creates the descriptor of an item that stays in memory, without copies of the item's names.
   package static func sharing(_ item: KeychainItem) -> ItemDescriptor {
     ItemDescriptor(kind: item.kind, isEncrypted: false, box: Box(item.attributes))
   }
@@ -150,7 +150,7 @@ public struct ItemDescriptor: Sendable, Hashable {
 }
 
 extension KeychainItem {
-  /// Creates an item with the names of an identity.
+  /// Creates an item with the kind and the names of a descriptor.
   package init(named identity: ItemDescriptor, _ protection: ProtectionClass?) {
     self.init(kind: identity.kind)
     let names: [(AttributeCode, String?)] = [
@@ -164,7 +164,7 @@ extension KeychainItem {
 
 /// The known properties of an item without its value, for reports.
 package struct ItemSummary: Sendable, Hashable {
-  /// The names, which are unknown if the item is encrypted.
+  /// The kind and the names. The names are unknown if the item is encrypted.
   package let identity: ItemDescriptor
   /// Whether the item is synchronizable, or `nil` if it is encrypted.
   package let isSynchronizable: Bool?
@@ -174,7 +174,7 @@ package struct ItemSummary: Sendable, Hashable {
   /// Creates the known properties of an item.
   ///
   /// - Parameters:
-  ///   - identity: The names.
+  ///   - identity: The kind and the names.
   ///   - isSynchronizable: Whether the item is synchronizable.
   ///   - containsSecureEnclaveKey: Whether the value has the format of a Secure Enclave key.
   package init(_ identity: ItemDescriptor, isSynchronizable: Bool? = nil, containsSecureEnclaveKey: Bool? = nil) {
@@ -195,13 +195,13 @@ package struct ItemSummary: Sendable, Hashable {
   }
 }
 
-/// A SHA-256 digest of an item's stored data or primary key, for comparisons. Stored inline, because there is one for
-/// each item.
+/// A SHA-256 digest of an item's stored data or primary key, for comparisons. The bytes are stored inline, because
+/// every item has a digest.
 package struct ItemFingerprint: Sendable, Hashable, Comparable {
   /// The 32 bytes of the digest.
   private let digest: (UInt64, UInt64, UInt64, UInt64)
 
-  /// Creates a fingerprint.
+  /// Creates a fingerprint from a digest.
   ///
   /// - Parameter digest: 32 bytes.
   init(_ digest: UnsafeRawBufferPointer) {

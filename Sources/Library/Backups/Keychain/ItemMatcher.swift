@@ -3,8 +3,8 @@ package import KeychainFormats
 
 /// A filter for items by their names. Without conditions, it matches every item.
 ///
-/// It compares the names in reports, so it works for plans and backups. Encrypted items have no names, so only their
-/// kind can match.
+/// The filter compares names as they appear in reports, so it works for plans and backups. The names of encrypted items
+/// are unknown, so only the kind and sometimes the access group can match.
 package struct ItemMatcher: Hashable, Sendable {
   /// The kind of item, or `nil` to match any.
   package var kind: ItemKind?
@@ -44,7 +44,8 @@ package struct ItemMatcher: Hashable, Sendable {
       && patternMatches(server, identity.server) && patternMatches(accessGroup, identity.accessGroup)
   }
 
-  /// Returns whether an encrypted item may match although its names are unknown and `matches` returns `false`.
+  /// Returns whether an encrypted item could match if its names were known. Returns `false` if `matches` returns
+  /// `true`.
   package func couldMatch(_ identity: ItemDescriptor) -> Bool {
     guard identity.isEncrypted, identity.names.isEmpty, kind == nil || kind == identity.kind, !matches(identity) else {
       return false
@@ -58,7 +59,7 @@ package struct ItemMatcher: Hashable, Sendable {
     }
   }
 
-  /// Whether a pattern with a star can match several names.
+  /// Whether a pattern has a star, so that several names can match.
   package var canMatchSeveral: Bool {
     [label, account, service, server, accessGroup].contains { $0.map { $0.text == nil } ?? false }
   }
@@ -68,7 +69,7 @@ package struct ItemMatcher: Hashable, Sendable {
 package struct GlobPattern: Hashable, Sendable {
   /// The UTF-8 pieces between the stars, a single one if there are none.
   private let pieces: [[UInt8]]
-  /// The source of the pattern.
+  /// The pattern as it was given, with stars and escapes.
   package let source: String
 
   /// Creates a pattern from a text. Without a star, it matches only the same bytes.

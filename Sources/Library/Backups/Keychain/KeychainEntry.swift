@@ -45,8 +45,8 @@ public struct KeychainEntry: Sendable {
     var isLocked = false
   }
 
-  /// The parts of items that a keychain contains. For example, some dumps contain no secrets. A comparison ignores the
-  /// other parts.
+  /// The parts of items that a keychain contains. For example, some dumps contain no secrets. A comparison ignores
+  /// parts that one of the keychains cannot contain.
   package struct Scope: Sendable {
     /// The attributes that the keychain can contain, or `nil` if it can contain all.
     package var attributes: Set<AttributeCode>?
@@ -180,7 +180,7 @@ public struct KeychainEntry: Sendable {
 
   /// Returns the entries of the items that a search has found, sorted by kind and then by row number, as in a backup.
   package static func entries(of result: QueryResult) -> [KeychainEntry] {
-    let entries = result.items.map { KeychainEntry($0) } + result.undecodable.map { KeychainEntry($0) }
+    let entries = result.items.map { KeychainEntry($0) } + result.undecodableRows.map { KeychainEntry($0) }
     return entries.sorted { (order($0.kind), $0.rowReference.rowID) < (order($1.kind), $1.rowReference.rowID) }
   }
 
@@ -230,11 +230,12 @@ public struct KeychainEntry: Sendable {
     }
   }
 
-  /// Whether the keychain contains the item's secret, and it can be decrypted. Also `true` for an item without a secret.
+  /// Whether the keychain contains the item's secret, and it can be decrypted. Also `true` for an item without a
+  /// secret.
   package var isSecretReadable: Bool { if case .item = content { true } else { false } }
 
-  /// The reason why the item or its secret cannot be decrypted, or `nil` if both are decrypted, the keychain contains no
-  /// secret, or the reason is unknown.
+  /// The reason why the item or its secret cannot be decrypted, or `nil` if both are decrypted, the keychain contains
+  /// no secret, or the reason is unknown.
   package var reason: Reason? {
     switch content {
     case .item: nil
@@ -267,7 +268,8 @@ public struct KeychainEntry: Sendable {
   var position: Int { index ?? Int(rowReference.rowID) }
   /// The item's protection class, or `nil` if it is unknown.
   package var protection: ProtectionClass? { properties.protection }
-  /// The persistent reference in the format of a backup, 12 or 20 bytes. The same item may have it in another keychain.
+  /// The persistent reference in the format of a backup, 12 or 20 bytes. The same item may have
+  /// the same reference in a different keychain.
   package var persistentReference: [UInt8]? { properties.persistentReference }
   /// The digest of the item's stored data, if the item is from a backup.
   package var fingerprint: ItemFingerprint? { properties.fingerprint }
@@ -291,7 +293,7 @@ public struct KeychainEntry: Sendable {
     !scope.includesSecret && other.item?.secret != nil || !other.scope.includesSecret && item?.secret != nil
   }
 
-  /// Returns a copy of the entry with another fingerprint.
+  /// Returns a copy of the entry with the given fingerprint.
   package func withFingerprint(_ fingerprint: ItemFingerprint?) -> KeychainEntry {
     var properties = properties
     properties.fingerprint = fingerprint

@@ -9,14 +9,14 @@ struct KeychainReading: Sendable {
   let keybagUUID: String?
   /// The size of the plaintext in bytes.
   let byteCount: Int
-  /// The anomalies of the backup, its list, and the file.
+  /// The anomalies of the backup, its file list, and the keychain file.
   let anomalies: [BackupAnomaly]
 
-  /// Reads the file. A large regular file is never completely in memory.
+  /// Reads the file. A large file without anomalies stays in a private copy on disk and is never completely in memory.
   ///
   /// - Parameters:
-  ///   - list: The backup's list of files.
-  ///   - keys: The class keys of its keybag.
+  ///   - list: The backup's file list.
+  ///   - keys: The class keys of the backup's keybag.
   /// - Throws: The errors of `keychainFile(in:with:)`, or `.unreadable` if the private copy cannot be read.
   init(of archive: BackupArchive, in list: FileList, with keys: ClassKeys) throws(KeyhaulError) {
     let decryptor = try Self.decryptor(of: archive, list, with: keys)
@@ -36,7 +36,7 @@ struct KeychainReading: Sendable {
     anomalies = payload.anomalies
   }
 
-  /// Returns the decryptor of the file in the private copy, or `nil` if the file is in memory anyway.
+  /// Returns the decryptor of a large file in the private copy, or `nil` if the file is already in memory.
   private static func decryptor(
     of archive: BackupArchive, _ list: FileList, with keys: ClassKeys
   ) throws(KeyhaulError) -> RandomAccessDecryptor? {
@@ -47,7 +47,7 @@ struct KeychainReading: Sendable {
 
   /// Finds the positions of the items in the private copy, page by page.
   ///
-  /// - Returns: The result, or `nil` if there is an anomaly, which reading the complete file reports.
+  /// - Returns: The result, or `nil` if there is an anomaly. The caller then reads the complete file, which reports it.
   private init?(
     indexing decryptor: RandomAccessDecryptor, of archive: BackupArchive, _ list: FileList
   ) throws(KeyhaulError) {
@@ -55,6 +55,7 @@ struct KeychainReading: Sendable {
     let reader = try decryptor.reader()
     guard let byteCount = try Self.plainByteCount(reader), record.size == Int64(byteCount) else { return nil }
     if let digest = record.digest, try reader.stored.sha1() != digest { return nil }
+    // `isXML` needs at most 64 bytes.
     guard !XMLPlist.isXML(try reader.bytes(0..<min(64, byteCount))) else { return nil }
 
     var failure: KeyhaulError?
@@ -92,7 +93,7 @@ struct KeychainIndex: Sendable {
 
   private enum Contents {
     case loaded([KeychainBackupFile.Entry])
-    /// Entries without the bytes at their positions.
+    /// Entries that contain only the positions of their data, and the decryptor that reads the data.
     case deferred([KeychainBackupFile.Entry], RandomAccessDecryptor)
   }
 
@@ -121,11 +122,11 @@ struct KeychainIndex: Sendable {
     }
   }
 
-  /// The maximum number of bytes between items that are read together.
+  /// The number of bytes between items that are always acceptable if the items are read together.
   private static let maximumGapByteCount = 1 << 16
 
-  /// Reads the data of entries. Items are usually adjacent and read together. Scattered items are read separately to
-  /// save memory.
+  /// Reads the data of entries. Items are usually adjacent and read together. Items are read separately if they make up
+  /// less than half of the bytes between the first and the last one, to save memory.
   private static func entriesWithData(
     _ entries: [KeychainBackupFile.Entry], readBy reader: RandomAccessDecryptor.Reader
   ) throws(KeyhaulError) -> [KeychainBackupFile.Entry] {
@@ -141,7 +142,7 @@ struct KeychainIndex: Sendable {
     for entry in entries {
       var parts: [[UInt8]] = []
       for range in entry.ranges { parts.append(try reader.bytes(range)) }
-      result.append(.init(entry, of: parts))
+      result.append(.init(entry, copying: parts))
     }
     return result
   }

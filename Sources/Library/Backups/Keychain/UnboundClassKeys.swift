@@ -17,10 +17,10 @@ package struct UnboundClassKeys: Sendable, Hashable {
   }
 
   /// Whether nothing of the backup may be restored. Without a password, anyone who can replace the backup could have
-  /// created these keys; with one, only someone who knows it.
+  /// created these keys. With a password, only someone who knows the password could have.
   package var blocksRestore: Bool { !backupHasPassword }
 
-  /// Returns whether the key of a class is one of these.
+  /// Returns whether the key of a protection class is among these keys.
   package func contains(_ protection: ProtectionClass?) -> Bool {
     protection.map { classes.contains($0.keyClass) } ?? false
   }

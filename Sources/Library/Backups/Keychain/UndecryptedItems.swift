@@ -6,7 +6,7 @@ package struct UndecryptedItems {
   /// Items of a kind and class that cannot be decrypted for the same reason.
   package struct Group: Hashable, Sendable {
     package let kind: ItemKind
-    /// The class, or `nil` if their data contains no known one.
+    /// The class, or `nil` if the items' data contains no known class.
     package let protection: ProtectionClass?
     package let reason: Reason
     /// The number of items.
@@ -16,7 +16,7 @@ package struct UndecryptedItems {
   /// The groups in the order of their first items.
   package let groups: [Group]
 
-  /// Counts the items of a backup, none if it was not opened.
+  /// Counts the items that cannot be decrypted. There are no groups if the backup was not opened.
   package init(_ opened: UnlockedBackup?) {
     var groups: [Group] = []
     var indices: [Group: Int] = [:]

@@ -7,21 +7,21 @@ public import KeychainRules
 public struct UnlockedBackup: Sendable {
   /// The items in the backup's order.
   public let items: [BackupItem]
-  /// The counts of the items by their encrypted data.
+  /// The counts of the items by kind and class.
   package let itemCounts: BackupItemCounts
-  /// The evidence from the items about the device key. Empty if none was used, or if no item needs one.
+  /// The evidence from the items about the device key. Empty if no item was tried with a device key.
   package let hardware: DeviceKeyEvidence
-  /// The known properties, by position, of items that only the source device can decrypt, if its key was available.
+  /// The known properties, by index, of items that only the source device can decrypt, if its key was available.
   /// Only for reports. No decision depends on it.
   package let encryptedItemSummaries: [Int: ItemSummary]
   private let keychain: UnlockedKeychain
 
   /// The backup without its keys.
   public var archive: BackupArchive { keychain.archive }
-  /// The list of files.
+  /// The file list.
   public var fileList: FileList { keychain.fileList }
-  /// The damage of individual class keys: "10 of 11 class keys can be unwrapped, class 7 cannot". The others are
-  /// usable.
+  /// A clause about damaged class keys, such as "10 of 11 class keys can be unwrapped, class 7 cannot", or `nil` if
+  /// none is damaged. The other class keys are usable.
   package var keybagDamage: String? { keychain.keybagDamage }
   /// The Unicode form in which the password matched.
   package var passwordForm: PasswordNormalization { keychain.passwordForm }
@@ -48,11 +48,11 @@ public struct UnlockedBackup: Sendable {
     itemCounts = BackupItemCounts(items)
   }
 
-  /// The findings, including those of a large list so far.
+  /// All current findings. A large file list is read in chunks, so more findings can appear later.
   package var findings: [BackupFinding] { keychain.findings }
 
-  /// The reason why an existing keychain is unreadable, so that its content is unknown.
-  package var hiddenKeychain: BackupFinding? { keychain.hiddenKeychain }
+  /// The finding that makes the keychain file unreadable, or `nil` if there is none.
+  package var keychainReadFailure: BackupFinding? { keychain.keychainReadFailure }
 
   /// Checks that no finding forbids a use.
   ///
@@ -61,8 +61,7 @@ public struct UnlockedBackup: Sendable {
     try keychain.requireNoBlockingFinding(for: use)
   }
 
-  /// Whether the device key is that of the source device, by the evidence of the items
-  /// (`DeviceKeyEvidence.isSameDevice`).
+  /// Whether the items prove that the device key belongs to the source device (`DeviceKeyEvidence.isSameDevice`).
   package var isSameDevice: Bool? { hardware.isSameDevice }
 
   /// Returns the reason why an item cannot be decrypted, or `nil` if it can.
@@ -76,14 +75,14 @@ extension BackupArchive {
   ///
   /// - Parameters:
   ///   - key: The key of the backup's password, from `unlock`.
-  ///   - deviceKey: The device key of the target, or of the possible source device. Items that it cannot decrypt belong
-  ///     to another device, unless it decrypts none at all.
+  ///   - deviceKey: The device key of the target, or of the possible source device. If it unwraps the key of no item in
+  ///     a class, the items of that class count as bound to a different device.
   ///   - sourceKey: The device key of the alleged source device, for the names of items that `deviceKey` cannot
   ///     decrypt. Their values are not kept.
-  ///   - use: The purpose. For a plan and a restore, a backup without a keychain is an error. For other uses, it has no
-  ///     items. A finding that forbids the use is an error as well.
+  ///   - use: The caller's next step with the backup. For a plan or a restore, a missing keychain is an error. For
+  ///     other uses, a backup without a keychain has no items.
   ///   - opened: The same backup, opened before with the same key, to reuse its keychain.
-  /// - Throws: An error of category `damaged` if the list of files is unreadable, or if a finding forbids the use.
+  /// - Throws: An error of category `damaged` if the file list is unreadable, or if a finding forbids the use.
   public func open(
     with key: BackupKey, deviceKey: DeviceKey? = nil, sourceKey: DeviceKey? = nil, for use: BackupPurpose = .restoring,
     reusing opened: UnlockedBackup? = nil
@@ -95,15 +94,15 @@ extension BackupArchive {
 /// A sign that a backup's keychain may not be the one its device wrote, so that unknown items may be missing. Damage of
 /// individual items is a `Reason`.
 package enum BackupDamage: Sendable, Hashable, CustomStringConvertible {
-  /// The list of files contains another digest of the keychain file.
+  /// The keychain file's digest differs from the one in the file list.
   case keychainChanged
-  /// The list of files contains another size of the keychain file, in bytes.
+  /// The keychain file's size in bytes differs from the one in the file list.
   case keychainSize(recorded: Int64, found: Int64)
   /// It is unknown whether the device finished the backup.
   case statusMissing
   /// Required class keys cannot be unwrapped: "10 of 11 class keys can be unwrapped, class 7 cannot".
   case classKeys(String)
-  /// A finding.
+  /// A finding that means damage.
   case finding(BackupFinding)
 
   /// The damage as a clause.
@@ -120,7 +119,7 @@ package enum BackupDamage: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension UnlockedBackup {
-  /// The signs that items may be missing. Empty if the backup is as its device wrote it.
+  /// The signs that items may be missing. Empty if there are none.
   package var damage: [BackupDamage] {
     var damage = anomalies.compactMap { (anomaly) -> BackupDamage? in
       switch anomaly {

@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// A backup with a decrypted list of files and keychain file, before items are decrypted.
+/// A backup whose file list and keychain file are decrypted. The individual items are still encrypted.
 struct UnlockedKeychain: Sendable {
   let archive: BackupArchive
   let fileList: FileList
@@ -10,26 +10,26 @@ struct UnlockedKeychain: Sendable {
   let index: KeychainIndex
   /// Anomalies of the backup that were tolerated.
   let anomalies: [BackupAnomaly]
-  /// The damage of individual class keys.
+  /// A clause about damaged class keys, or `nil` if none is damaged.
   let keybagDamage: String?
   let passwordForm: PasswordNormalization
   /// Whether a password protects the keybag.
   let hasPassword: Bool
 
-  /// Decrypts the list and the keychain file.
+  /// Decrypts the file list and the keychain file.
   ///
   /// - Parameters:
   ///   - key: The key that is derived from the password.
   ///   - keys: The class keys, with or without a device key.
-  ///   - use: The purpose.
-  ///   - earlier: The same backup, opened before with the same password.
-  /// - Throws: An error of category `damaged` if the list of files is unreadable, or if a finding forbids the purpose.
+  ///   - use: The caller's next step with the backup. A finding can forbid it.
+  ///   - earlier: The result of an earlier unlock of the same backup with the same password. If possible, its decrypted
+  ///     files are reused.
+  /// - Throws: An error of category `damaged` if the file list is unreadable, or if a finding forbids the use.
   init(
     _ archive: BackupArchive, key: BackupKey, keys: ClassKeys, for use: BackupPurpose,
     reusing earlier: UnlockedKeychain? = nil
   ) throws(KeyhaulError) {
-    // The keychain that was read with the same password is reused.
-    if let earlier, archive.hasKeychain, earlier.hiddenKeychain == nil, earlier.needsNoDeviceKey(keys) {
+    if let earlier, archive.hasKeychain, earlier.keychainReadFailure == nil, earlier.canReadFiles(with: keys) {
       (index, fileList, anomalies) = (earlier.index, earlier.fileList, earlier.anomalies)
     } else {
       (index, fileList, anomalies) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
@@ -41,8 +41,9 @@ struct UnlockedKeychain: Sendable {
     try requireNoBlockingFinding(for: use)
   }
 
-  /// Returns whether the list and the keychain file can be read without a device key, as in all backups of devices.
-  private func needsNoDeviceKey(_ keys: ClassKeys) -> Bool {
+  /// Returns whether `keys` suffice for the file list and the keychain file without a device key. In backups that
+  /// devices make, neither file needs a device key.
+  private func canReadFiles(with keys: ClassKeys) -> Bool {
     let file = try? fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     for field in [archive.manifest.manifestKey, (try? file?.record())?.encryptionKey?.serialized()] {
       guard let field, let wrapped = try? ClassWrappedKey(parsing: field) else { continue }
@@ -51,14 +52,14 @@ struct UnlockedKeychain: Sendable {
     return true
   }
 
-  /// The findings, including those of a large list so far.
+  /// All current findings. A large file list is read in chunks, so more findings can appear later.
   var findings: [BackupFinding] {
     let findings = anomalies.compactMap(\.finding)
     return findings + fileList.findings.filter { !findings.contains($0) }
   }
 
-  /// The reason why an existing keychain is unreadable, so that its content is unknown.
-  var hiddenKeychain: BackupFinding? { findings.first(where: \.preventsReadingKeychain) }
+  /// The finding that makes the keychain file unreadable, or `nil` if there is none.
+  var keychainReadFailure: BackupFinding? { findings.first(where: \.preventsReadingKeychain) }
 
   /// Checks that no finding forbids a use.
   ///
@@ -69,7 +70,7 @@ struct UnlockedKeychain: Sendable {
     throw finding.refusal
   }
 
-  /// Reads the list and the keychain file, with the anomalies of both.
+  /// Reads the file list and the keychain file, with the anomalies of both.
   private static func keychain(
     of archive: BackupArchive, with keys: ClassKeys, keybagFault: String?, for use: BackupPurpose
   ) throws(KeyhaulError) -> (KeychainIndex, FileList, [BackupAnomaly]) {
@@ -108,7 +109,7 @@ struct UnlockedKeychain: Sendable {
     }
   }
 
-  /// Returns the finding if the keychain file names another keybag than the backup's, otherwise `nil`.
+  /// Returns a finding if the keychain file names a keybag that is not the backup's, otherwise `nil`.
   private static func keybagMismatch(_ fileUUID: String?, _ archive: BackupArchive) -> BackupFinding? {
     guard let fileUUID, let keybagUUID = archive.keybag.uuidText, fileUUID != keybagUUID else { return nil }
     return .keybagMismatch(file: fileUUID, keybag: keybagUUID)
@@ -116,7 +117,7 @@ struct UnlockedKeychain: Sendable {
 }
 
 extension BackupFinding {
-  /// Creates the finding for an error of reading the keychain file, or returns `nil` if the backup has no such file and
+  /// Creates the finding for a failed read of the keychain file, or returns `nil` if the backup has no such file and
   /// `use` requires none.
   ///
   /// - Throws: The given error if no device creates such a file, the system cannot read it, or the keychain is missing

@@ -1,11 +1,11 @@
-/// The layout of a backup's directory: the format of its list of files and the paths of its payloads.
+/// The layout of a backup's directory: the format of its file list and the paths of its payloads.
 public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
-  /// `Manifest.db`, with payloads in 256 directories by their first two digits. iOS 10 and later.
+  /// `Manifest.db`, with payloads in 256 directories, each named by its payloads' first two digits. iOS 10 and later.
   case manifestDB = "manifest-db"
-  /// `Manifest.mbdb`, with payloads in the same directory. iOS 4 to 9.
+  /// `Manifest.mbdb`, with payloads in the directory that contains it. iOS 4 to 9.
   case mbdb
 
-  /// The stored list of files.
+  /// The stored file list.
   package var listPart: MetadataFile {
     switch self {
     case .manifestDB: .database
@@ -13,7 +13,7 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The SQLite journals of the list of files.
+  /// The SQLite journals of the file list.
   package var journals: [MetadataFile] { self == .manifestDB ? MetadataFile.journals : [] }
 
   /// The stored keychain file.
@@ -67,10 +67,10 @@ package enum MetadataFile: CaseIterable {
 
   /// Whether the file may be too large for memory.
   package var isLarge: Bool { isJournal || [.database, .keychain, .oldKeychain].contains(self) }
-  /// Whether the file contains changes to the list of files.
+  /// Whether the file contains changes to the file list.
   package var isJournal: Bool { Self.journals.contains(self) }
 
-  /// The SQLite journals of the list of files.
+  /// The SQLite journals of the file list.
   package static let journals: [MetadataFile] = [.databaseLog, .databaseJournal]
 
   /// Returns the maximum size in bytes.
@@ -119,13 +119,13 @@ package enum BackupPath {
   /// Returns the identifier of the payload with a path in the backup's directory.
   package static func payload(at path: String) -> String? { payload(at: path.split(separator: "/")) }
 
-  /// Returns whether a directory has the name for payloads of the newer layout: the first two digits of their
-  /// identifiers in any case.
+  /// Returns whether a directory with this name contains payloads in the newer layout. Its name is the first two digits
+  /// of their identifiers, in upper or lower case.
   package static func isPayloadDirectory(_ name: String) -> Bool {
     name.utf8.count == 2 && isFileIdentifier(name.lowercased() + String(repeating: "0", count: 38))
   }
 
-  /// Returns the path in the backup's directory, or `nil` if the entry is outside it.
+  /// Returns the path in the backup's directory, or `nil` if the entry is outside it or is not a backup file.
   ///
   /// - Parameter directory: The backup's directory in the container, empty if there is none.
   package static func inside(_ directory: EntryName, _ path: EntryPath) -> String? {

@@ -19,10 +19,10 @@ public struct BackupLimits: Sendable {
   /// The maximum size of `Manifest.db-wal` or `Manifest.db-journal` in bytes, which are read into memory. Longer files
   /// are not read.
   package var journalByteCount = 256 << 20
-  /// The maximum size of `Manifest.mbdb` in bytes, which is read into memory. The manifest of a full device of 256 GB
-  /// with a million files has about 200 MB.
+  /// The maximum size of `Manifest.mbdb` in bytes, which is read into memory. A full 256 GB device with a
+  /// million files has a manifest of about 200 MB.
   package var oldDatabaseByteCount = 256 << 20
-  /// The maximum size of the keychain file in bytes. Less in a small container.
+  /// The maximum size of the keychain file in bytes. The limit is lower in a small container.
   package var keychainByteCount = 1 << 30
   /// The maximum size of `Keyhaul.seal` in bytes. It has about 120 bytes for each file.
   package var sealByteCount = 256 << 20
@@ -48,9 +48,10 @@ public struct BackupLimits: Sendable {
   /// Returns the maximum size of the keychain file in a container. Its items are encrypted and thus incompressible, so
   /// a small container cannot contain a large one.
   ///
-  /// - Parameter containerByteCount: The size, or `nil` if the container is a stream.
+  /// - Parameter containerByteCount: The container's size in bytes, or `nil` if the container is a stream.
   package func keychainByteCount(inContainerOf containerByteCount: Int64?) -> Int {
     guard let containerByteCount else { return min(keychainByteCount, Self.streamedKeychainByteCount) }
+    // The factor leaves room for the parts of the file that can be compressed.
     let (product, overflow) = containerByteCount.multipliedReportingOverflow(by: 4)
     let (sum, sumOverflow) = decompressionAllowance.addingReportingOverflow(product)
     return overflow || sumOverflow ? keychainByteCount : min(keychainByteCount, Int(clamping: sum))
@@ -63,7 +64,8 @@ public struct BackupLimits: Sendable {
     KeyhaulError(.overLimit, "its data expands to more than \(expansionFactor) times its compressed size")
   }
 
-  /// The maximum total size of the metadata files of a container that are kept.
+  /// The maximum total size in bytes of the metadata files that are kept from a container, including the keychain files
+  /// and the journals of both kinds.
   package var retainedByteCount: Int64 {
     Int64(databaseByteCount) + Int64(oldDatabaseByteCount) + 2 * Int64(keychainByteCount)
       + 2 * Int64(journalByteCount)

@@ -50,7 +50,7 @@ package enum ContainerFormat: String, Sendable, CaseIterable {
 public enum BackupLocation: Sendable, Hashable {
   /// A backup's directory or a container file. The content determines which.
   case path(String)
-  /// A stream on an open descriptor, such as standard input. It stays open.
+  /// A stream on an open descriptor, such as standard input. The descriptor stays open.
   case stream(descriptor: Int32)
 }
 
@@ -61,7 +61,7 @@ package enum BackupDestination: Sendable, Hashable {
   case directory(String)
   /// A container file, which is replaced if this is allowed.
   case file(String, ContainerFormat)
-  /// A tar on an open descriptor, such as standard output. It stays open. A stream cannot be undone.
+  /// A tar on an open descriptor, such as standard output. The descriptor stays open. Written bytes cannot be undone.
   case stream(descriptor: Int32)
 
   /// Creates a destination as the command line does: a path that ends with `/` or of an existing directory is a

@@ -44,14 +44,14 @@ package struct EntryName: Hashable, Sendable {
       && bytes[bytes.startIndex + directory.bytes.count] == UInt8(ascii: "/")
   }
 
-  /// Returns whether the name precedes another in the order in which all entries of a directory directly follow it: the
-  /// order of the bytes, but with the slash first.
+  /// Returns whether the name precedes another name. Names are ordered by their bytes, with the slash as the lowest
+  /// byte. Thus all entries of a directory directly follow the directory.
   func precedesAsPath(_ other: EntryName) -> Bool {
     let slash = UInt8(ascii: "/")
     return bytes.lexicographicallyPrecedes(other.bytes) { $0 != $1 && ($0 == slash || $1 != slash && $0 < $1) }
   }
 
-  /// Returns the name without a number of bytes at its end.
+  /// Returns the name without its last `count` bytes.
   package func dropLast(_ count: Int) -> EntryName { EntryName(bytes: bytes.dropLast(count)) }
 
   /// Returns the name of an entry in a directory.

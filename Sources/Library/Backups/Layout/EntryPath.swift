@@ -3,9 +3,9 @@ import KeychainFormats
 
 /// The path of a container's entry, checked to stay inside the backup.
 ///
-/// No file is ever written with these names. Containers with names that would be dangerous to other tools are refused,
-/// because no backup has them. The checks use bytes, as file systems do, so that combining characters cannot hide a
-/// slash.
+/// No file is ever written under the name of an entry. Containers with names that would be dangerous to other tools are
+/// refused, because no backup has them. The checks use bytes, as file systems do, so that combining characters cannot
+/// hide a slash.
 package struct EntryPath: Hashable {
   /// The components, at least one, none of them empty, `.`, or `..`.
   package let components: [ArraySlice<UInt8>]
@@ -14,7 +14,7 @@ package struct EntryPath: Hashable {
 
   /// Creates a path.
   ///
-  /// - Throws: The problem of the name, as the end of a sentence.
+  /// - Throws: The problem with the name, as a clause.
   package init(_ name: EntryName, limit: Int) throws(EntryPathFault) {
     let bytes = name.bytes
     guard bytes.count <= limit else { throw .init(text: "its name has \(bytes.count) bytes (limit: \(limit))") }
@@ -40,9 +40,10 @@ package struct EntryPath: Hashable {
     joined = relative
   }
 
-  /// Returns the name of the directory around the last components; empty if there are no others.
+  /// Returns the name of the directory that contains the last components, or an empty name if no component precedes
+  /// them.
   ///
-  /// - Parameter count: The number of components inside the directory.
+  /// - Parameter count: The number of these last components.
   package func directory(around count: Int) -> EntryName {
     guard count < components.count else { return .none }
     return EntryName(bytes: joined[..<components[components.count - count - 1].endIndex])
@@ -53,7 +54,8 @@ package struct EntryPath: Hashable {
 
   /// A key that is equal for names that a case-insensitive or normalizing file system does not distinguish.
   ///
-  /// Two 64-bit hashes with seeds of this process. Collisions cannot be prepared, and accidental ones need 10¹⁹ names.
+  /// The key consists of two 64-bit hashes with random seeds. Collisions cannot be prepared, and accidental
+  /// ones need about 10¹⁹ names.
   package var collisionKey: CollisionKey {
     var first = Hasher()
     var second = Hasher()

@@ -119,7 +119,7 @@ extension KeyhaulError.Code {
   public static let unboundKeychain = backup(
     "unboundKeychain", .refused, "it contains something that no device writes",
     advice: "don't trust this backup; use the source device's own copy")
-  /// A password was given for a backup without one, so another backup may be meant.
+  /// A password was given for a backup without one, so the caller may have meant a different backup.
   public static let passwordNotNeeded = backup(
     "passwordNotNeeded", .refused, "it has no password, but one was given",
     advice: "another backup; or no password, if this is the right backup")
@@ -130,10 +130,11 @@ extension KeyhaulError.Code {
 }
 
 extension KeyhaulError {
-  /// Creates an error for a failed system call. A shortage of resources is not the backup's fault.
+  /// Creates an error for a failed system call. If the system is short of descriptors or memory, the code is
+  /// `.unreadable`, because the backup is not the cause.
   ///
   /// - Parameters:
-  ///   - code: The error code, unless the system is short of descriptors or memory.
+  ///   - code: The error code for all other failures.
   ///   - reason: The details with the system's error.
   ///   - errno: The system's error.
   package init(_ code: Code, _ reason: String, of errno: Errno) {
@@ -161,7 +162,7 @@ extension KeyhaulError {
     KeyhaulError(.passwordNotNeeded, "it is not encrypted: it may be the wrong backup, and anyone may have made it")
   }
 
-  /// Creates the error for a keychain file with another keybag identifier than the manifest's.
+  /// Creates the error for a keychain file whose keybag identifier differs from the one in `Manifest.plist`.
   static func keybagMismatch(file: String, keybag: String) -> KeyhaulError {
     KeyhaulError(
       .keybagMismatch, "the keychain file names keybag \(file), but Manifest.plist contains \(keybag)",
@@ -183,8 +184,9 @@ extension KeyhaulError {
 }
 
 extension KeyhaulError {
-  /// Creates an error from that of a lower layer for a part of a backup, such as "Manifest.plist" or "the keychain
-  /// file".
+  /// Creates an error for a part of a backup from the error of a lower layer.
+  ///
+  /// - Parameter part: The part, such as "Manifest.plist" or "the keychain file".
   package init(_ error: any ExplainedError, in part: String) {
     let code: Code =
       switch error.category {
@@ -207,7 +209,7 @@ extension FormatError {
   fileprivate var isKeybagCut: Bool { format == .keybag && code == .truncated }
 }
 
-/// Runs a closure and converts its error to one for a part of a backup.
+/// Runs a closure and converts its error to an error that names a part of a backup.
 package func translatingErrors<Value: ~Copyable, Failure: ExplainedError>(
   in part: String, _ body: () throws(Failure) -> Value
 ) throws(KeyhaulError) -> Value {

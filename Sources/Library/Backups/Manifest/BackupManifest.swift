@@ -10,8 +10,8 @@ package struct BackupManifest: Sendable {
   package var version: String?
   /// The date of the backup.
   package var date: KeychainDate?
-  /// Whether the backup has a password, or `nil` if the manifest does not contain this. Only this value decides,
-  /// because every backup has a keybag.
+  /// Whether the backup has a password, or `nil` if the manifest does not say. The keybag does not show it, because
+  /// backups without a password have one too.
   package var isEncrypted: Bool?
   /// Whether the device had a passcode, or `nil` if this is unknown.
   package var wasPasscodeSet: Bool?
@@ -21,9 +21,9 @@ package struct BackupManifest: Sendable {
   package private(set) var keybagFault: String?
   /// The key of an encrypted manifest database: its class in 4 little-endian bytes, then the wrapped key.
   package var manifestKey: [UInt8]?
-  /// The source device, according to itself.
+  /// The source device, as it describes itself.
   package var device: BackupDevice
-  /// All other values.
+  /// All other values of the property list.
   package var others: PropertyDictionary
 
   /// Creates a manifest for a new backup.
@@ -41,7 +41,7 @@ package struct BackupManifest: Sendable {
     self.others = others
   }
 
-  /// The key that identifies a decrypted copy.
+  /// The property list key that marks a decrypted copy.
   package static let copyKey = "DecryptedCopy"
 
   /// Whether the backup is a decrypted copy. Its keybag and its keychain items still require the original's password.
@@ -51,7 +51,7 @@ package struct BackupManifest: Sendable {
 
   /// Creates a manifest for a missing or unreadable `Manifest.plist`.
   ///
-  /// - Parameter fault: The reason.
+  /// - Parameter fault: The reason why the file cannot be read.
   init(unreadable fault: KeyhaulError) {
     self.init(
       version: nil, date: nil, isEncrypted: nil, wasPasscodeSet: nil, keybag: Keybag(), manifestKey: nil,
@@ -59,20 +59,21 @@ package struct BackupManifest: Sendable {
     keybagFault = fault.reason
   }
 
-  /// The layout according to the version, for a backup without a list of files. The version is 10.0 since iOS 10.
+  /// The layout according to the version, for a backup without a file list. The version is 10.0 since iOS 10.
   var expectedLayout: BackupLayout {
     let major = version.flatMap { Int($0.prefix { $0 != "." }) }
     return major.map { $0 < 10 } ?? false ? .mbdb : .manifestDB
   }
 
-  /// The newest known version. No device has written a newer one since 2016.
+  /// The newest known major version. No device has written a newer one since 2016.
   private static let newestMajorVersion = 10
 
   /// Reads a `Manifest.plist`, binary or XML.
   ///
-  /// - Throws: `.damaged`; `.unsupported` for a version above 10 and for a backup of iPhone OS 3; `.overLimit`. A
-  ///   missing version and a missing or unreadable keybag are not errors, because the rest of the backup can be read
-  ///   without them.
+  /// A missing version and a missing or unreadable keybag are not errors, because the rest of the backup can be read
+  /// without them.
+  ///
+  /// - Throws: `.damaged`, `.overLimit`, or `.unsupported` for an unknown version and for a backup of iPhone OS 3.
   package init(parsing bytes: [UInt8]) throws(KeyhaulError) {
     let part = MetadataFile.manifest.path
     var root = try rootDictionary(of: bytes, in: part)
@@ -96,8 +97,8 @@ package struct BackupManifest: Sendable {
     others = root
   }
 
-  /// Returns the error of a backup of iPhone OS 2 or 3: its manifest has a signature and no keybag, and each of its
-  /// files is a pair of `.mddata` and `.mdinfo`.
+  /// Returns the error for a backup of iPhone OS 2 or 3. The manifest of such a backup has a signature and no keybag.
+  /// Each file in it is a pair of `.mddata` and `.mdinfo`.
   ///
   /// Source: descriptions of such folders by users of libimobiledevice and of iTunes Backup Explorer.
   private static func phoneOS3Error(_ part: String) -> KeyhaulError {
@@ -123,9 +124,9 @@ package struct BackupManifest: Sendable {
     return version
   }
 
-  /// Returns the keybag, or an empty one with the reason.
+  /// Returns the keybag. If it is missing or damaged, returns an empty keybag and the reason.
   ///
-  /// - Throws: `.overLimit` if no device creates such a keybag.
+  /// - Throws: An error that is not of category `damaged`, such as `.overLimit` for a keybag that no device creates.
   private static func keybag(
     _ value: PropertyValue?, in part: String
   ) throws(KeyhaulError) -> (keybag: Keybag, fault: String?) {
@@ -192,7 +193,7 @@ package func encode(_ dictionary: PropertyDictionary, as part: String) throws(Ke
   }
 }
 
-/// The source device, according to the backup. This is not proof.
+/// The source device, according to the backup. Nothing proves these values.
 public struct BackupDevice: Sendable, Hashable {
   /// The identifier (`UniqueDeviceID`), which is also the name of the backup's directory.
   public var identifier: String?
@@ -220,7 +221,7 @@ public struct BackupDevice: Sendable, Hashable {
     self.serialNumber = serialNumber
   }
 
-  /// Returns the device with missing values from another description of it.
+  /// Returns the device. Missing values are taken from another description of the same device.
   func completed(by other: BackupDevice?) -> BackupDevice {
     BackupDevice(
       identifier: identifier ?? other?.identifier, name: name ?? other?.name,

@@ -7,11 +7,11 @@ package struct BackupStatus: Sendable, Equatable {
   package var version: String?
   /// The identifier of the backup.
   package var uuid: String?
-  /// The date of the end of the backup.
+  /// The date on which the backup ended.
   package var date: KeychainDate?
   /// The state: `finished`, or `uploading`, `moving`, or `removing`; `nil` if it is missing.
   package var snapshotState: String?
-  /// Whether the device sent all files. If `false`, it sent only changes, and the backup is complete as well.
+  /// Whether the device sent all files. If `false`, the device sent only changes. The backup is complete in both cases.
   package var isFullBackup: Bool?
 
   /// Creates the status of a new backup, finished by default.

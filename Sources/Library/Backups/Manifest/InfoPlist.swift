@@ -18,7 +18,7 @@ package struct InfoPlist: Sendable {
   package let lastBackup: KeychainDate?
   /// The identifiers of the installed apps.
   package let installed: [String]
-  /// The groups of each app, by app identifier.
+  /// The app groups of each app, by app identifier.
   package let groups: [String: [String]]
   /// The App Store property lists of the apps, with their identifiers.
   private let storePropertyLists: [(identifier: String, bytes: [UInt8])]
@@ -64,7 +64,7 @@ package struct InfoPlist: Sendable {
   /// The App Store's metadata of each app, by app identifier.
   ///
   /// The total size of the metadata that is read is limited to the size of the file. This limits the work if a crafted
-  /// file references one property list from many apps; then some of them get no metadata.
+  /// file references one property list from many apps. Some of these apps then get no metadata.
   package var storeApps: [String: StoreApp] {
     var apps: [String: StoreApp] = [:]
     var remainingByteCount = byteCount
@@ -85,8 +85,8 @@ package struct InfoPlist: Sendable {
     return root.dictionaryValue
   }
 
-  /// Returns the groups in the entries of `Applications`, by app identifier. Computers write the group containers of an
-  /// app, or its entitlement for groups.
+  /// Returns the app groups in the entries of `Applications`, by app identifier. Computers write the group containers
+  /// of an app, or its entitlement for groups.
   package static func groups(in applications: PropertyDictionary?) -> [String: [String]] {
     var groups: [String: [String]] = [:]
     for entry in applications?.entries ?? [] {

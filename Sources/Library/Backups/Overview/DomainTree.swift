@@ -14,7 +14,7 @@ public struct DomainTree: Sendable, Equatable {
     package var fileCount = 0
     /// The stored size in bytes. An encrypted file has up to 16 bytes of padding.
     package var storedByteCount: Int64 = 0
-    /// The number of files without a payload that are not empty.
+    /// The number of files that are not empty but have no payload.
     package var missingCount = 0
     /// The children, the largest first.
     package var children: [Node] = []
@@ -137,7 +137,7 @@ public struct DomainTree: Sendable, Equatable {
 
 /// The files of a backup by domain and directory.
 ///
-/// Stores only a position for each file, and each directory's path once. The complete rows of a million files
+/// Stores only a location for each file, and each directory's path once. The complete rows of a million files
 /// would take hundreds of megabytes.
 package struct FilesByDirectory: Sendable {
   private struct Directory: Hashable {
@@ -150,15 +150,15 @@ package struct FilesByDirectory: Sendable {
   /// Creates an empty index.
   package init() {}
 
-  /// Adds a file with its position in the list. Directories, links, and entries without a domain are ignored.
+  /// Adds a file with its location in the file list. Directories, links, and entries without a domain are ignored.
   package mutating func add(_ file: ListedFile, at location: FileLocation) {
     guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
     let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
     locations[Directory(domain: domain, path: directory), default: []].append(location)
   }
 
-  /// The positions of the files, with domains and directories sorted by name, and the files of a directory in the
-  /// list's order.
+  /// The locations of the files. Domains and directories are sorted by name. The files of a directory are in the order
+  /// of the file list.
   package var inOrder: [FileLocation] {
     locations.sorted { ($0.key.domain, $0.key.path) < ($1.key.domain, $1.key.path) }.flatMap { $0.value }
   }

@@ -2,13 +2,13 @@
 package struct FilesByDomain: Sendable {
   /// A domain and its files.
   package struct Domain: Sendable, Equatable {
-    /// The name in the list, such as `AppDomain-org.example.app`. Untrusted.
+    /// The name in the file list, such as `AppDomain-org.example.app`. Untrusted.
     package let name: String
     /// The number of files, without directories and links.
     package var fileCount = 0
     /// The stored size in bytes. An encrypted file has up to 16 bytes of padding.
     package var storedByteCount: Int64 = 0
-    /// The number of files without a payload that are not empty.
+    /// The number of files that are not empty but have no payload.
     package var missingCount = 0
 
     /// The identifier of an app, a group, or a plugin: the part after the first hyphen.
@@ -31,7 +31,7 @@ package struct FilesByDomain: Sendable {
   /// Counts a file. Directories, links, and entries without a domain are ignored.
   ///
   /// - Parameters:
-  ///   - file: A row of the list.
+  ///   - file: A row of the file list.
   ///   - stored: The stored payloads with their sizes.
   package mutating func add(_ file: ListedFile, stored: StoredPayloads) {
     guard file.kind == .file, let name = file.domain else { return }

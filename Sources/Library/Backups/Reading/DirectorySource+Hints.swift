@@ -2,7 +2,7 @@ import Basics
 import SystemPackage
 
 extension DirectorySource {
-  /// The maximum number of names that are examined in a directory and each of its directories.
+  /// The maximum number of names that are examined in a directory and in each of its subdirectories.
   private static let maximumNameCount = 200
   /// The maximum number of names in a hint.
   private static let maximumCandidateCount = 3
@@ -121,7 +121,8 @@ extension DirectorySource {
   /// Source: libimobiledevice, `idevicebackup2.c`.
   private static let snapshotName = "Snapshot"
 
-  /// Returns the error for a partial backup without a manifest, or `nil` if the directory does not seem to be one.
+  /// Returns the error for a partial backup without a manifest, or `nil` if the directory does not look like
+  /// one.
   ///
   /// - Parameter propertyLists: The property lists that could be read.
   func missingManifestError(_ directory: borrowing OwnedFileDescriptor, _ propertyLists: MetadataFiles) -> KeyhaulError?

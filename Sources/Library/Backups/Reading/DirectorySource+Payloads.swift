@@ -2,10 +2,11 @@ package import Basics
 import SystemPackage
 
 extension DirectorySource {
-  /// Lists the payloads. In the newer layout they are in up to 256 directories, in the older one in the backup's own.
+  /// Lists the payloads. In the newer layout, they are in up to 256 directories. In the older layout, they are in the
+  /// backup's own directory.
   ///
-  /// A file at the other layout's path, or with a name in capitals, is a candidate for a payload that is missing from
-  /// its usual path.
+  /// A file with a name in upper case is a candidate for a payload that is missing from its usual path. So is a file at
+  /// a path of the other layout, unless the backup has file lists of both layouts.
   ///
   /// - Parameter identifier: The only payload to find, or `nil` to list all.
   package func payloads(
@@ -45,7 +46,7 @@ extension DirectorySource {
     let layout: BackupLayout
     /// The only payload to find, or `nil` to list all.
     let onlyIdentifier: String?
-    /// Whether the backup has lists of both layouts. An updated device may leave its old list with the payloads.
+    /// Whether the backup has file lists of both layouts. An updated device may leave its old list with the payloads.
     let hasBothLists: Bool
   }
 
@@ -68,7 +69,7 @@ extension DirectorySource {
       if let onlyIdentifier = search.onlyIdentifier, onlyIdentifier != identifier { continue }
       let isUsualInItsLayout = isLowercase && directoryName == prefix
       let isUsual = isUsualInItsLayout && directoryLayout == search.layout
-      // The payload belongs to the list of the other layout.
+      // The payload belongs to the other layout's file list.
       if isUsualInItsLayout, !isUsual, search.hasBothLists { continue }
       guard let status = try system.status(of: name, in: directory) else { continue }
       switch (isUsual, status.kind) {

@@ -1,7 +1,7 @@
 package import Basics
 import SystemPackage
 
-/// Reads a backup's directory relative to its open handle, so that replacing the path has no effect.
+/// Reads a backup's directory through its open handle, even if the path is replaced in the meantime.
 package struct DirectorySource {
   package let system: FileSystem
   package let limits: BackupLimits
@@ -36,7 +36,7 @@ package struct DirectorySource {
   private func readKeychain(
     in directory: borrowing OwnedFileDescriptor, to parts: inout MetadataFiles
   ) throws(KeyhaulError) {
-    // In a backup without a list of files, the keychain file is expected at the path of the newer layout.
+    // In a backup without a file list, the keychain file is expected at the path of the newer layout.
     let layout = parts.layout ?? .manifestDB
     parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, in: directory)
     if !parts.contains(layout.keychainPart),
@@ -76,7 +76,7 @@ package struct DirectorySource {
 
   /// Reads a metadata file that may be too large for memory.
   ///
-  /// - Parameter path: The path, or `nil` if it is the usual one.
+  /// - Parameter path: The path, or `nil` to use the usual path.
   private func readLarge(
     _ part: MetadataFile, at path: String? = nil, in directory: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) -> SpooledData? {
@@ -88,7 +88,8 @@ package struct DirectorySource {
     return try builder.finish()
   }
 
-  /// Reads an SQLite log or journal. Irregular and large files are recorded but not read, and empty ones are ignored.
+  /// Reads an SQLite log or journal. A file that is not regular or exceeds the limit is recorded but not read. An empty
+  /// file is ignored.
   private func readJournal(
     _ part: MetadataFile, in directory: borrowing OwnedFileDescriptor, to parts: inout MetadataFiles
   ) throws(KeyhaulError) {

@@ -63,7 +63,7 @@ package final class ContainerHandle: Sendable {
 
   /// Passes a new reader, which starts at the first file, to a closure.
   ///
-  /// The closure must not call `withReader` or `forEachFile`. The container is locked while it runs.
+  /// The closure must not call `withReader` or `forEachFile`, because both wait until the closure has returned.
   package func withReader<Value>(
     _ body: (ContainerReader) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {

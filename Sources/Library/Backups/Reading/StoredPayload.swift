@@ -75,6 +75,6 @@ package struct StoredPayload {
 protocol PayloadObserver: AnyObject {
   func begin()
   func update(_ bytes: UnsafeRawBufferPointer) throws(KeyhaulError)
-  /// Called when the payload was read completely.
+  /// Called when reading the payload has ended without an error.
   func end()
 }

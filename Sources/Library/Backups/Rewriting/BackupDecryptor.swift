@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Decrypts a backup's files and its list of files.
+/// Decrypts a backup's files and its file list.
 final class BackupDecryptor {
   let copyProgress: CopyProgress
   private(set) var fileCount = 0
@@ -13,8 +13,8 @@ final class BackupDecryptor {
   private(set) var unrelatedFiles: [String] = []
   private(set) var faults: [DecryptedBackup.Fault] = []
   private(set) var rowWithoutIdentifierCount = 0
-  /// The files whose content does not match a digest in the list or the seal.
-  private(set) var differing: [ListedFile] = []
+  /// The files whose content does not match a digest in the file list or the seal.
+  private(set) var differingFiles: [ListedFile] = []
   private let archive: BackupArchive
   private let keys: ClassKeys
   private let list: ManifestWorkingCopy
@@ -58,7 +58,7 @@ final class BackupDecryptor {
     }
   }
 
-  /// Returns the positions of the listed files, and adds a fault for each missing payload.
+  /// Returns the locations of the listed files, and adds a fault for each missing payload.
   private func indexFiles(of list: FileList, _ stored: StoredPayloads) throws(KeyhaulError) -> FileIndex {
     var index = FileIndex()
     let listing = try list.listing(only: .file) { (file, location) throws(KeyhaulError) in
@@ -72,7 +72,7 @@ final class BackupDecryptor {
     return index
   }
 
-  /// Reads a payload, and compares it with the digest of the list and with the seal.
+  /// Reads a payload, and compares it with the digest in the file list and with the seal.
   private func read(
     _ payload: StoredPayload, as file: ListedFile, hashedBy hasher: PayloadHasher?, comparedWith seal: SealVerifier?
   ) throws(KeyhaulError) {
@@ -81,12 +81,12 @@ final class BackupDecryptor {
     let path = archive.layout.storedPath(of: payload.fileIdentifier)
     let entry = try hasher?.entry(of: payload, at: path)
     let violation = entry.flatMap { seal?.compare($0) }
-    if !matchesList || violation != nil { differing.append(file) }
+    if !matchesList || violation != nil { differingFiles.append(file) }
   }
 
   /// Reads a payload.
   ///
-  /// - Returns: The file, and whether it matches the digest in the list, or has none.
+  /// - Returns: The file, and whether its content matches the digest in the file list. A file without a digest matches.
   private func read(
     _ payload: StoredPayload, _ file: ListedFile
   ) throws(KeyhaulError) -> (ReadableFile, matchesList: Bool) {
@@ -138,8 +138,8 @@ final class BackupDecryptor {
     writtenByteCount += Int64(database.count + manifest.count + seal.bytes.count)
   }
 
-  /// Copies a property list. Journals are not copied, because their changes are in the new list, nor the seal, because
-  /// the copy gets a new one.
+  /// Copies a property list. Journals are not copied, because the new file list contains their changes. The seal is not
+  /// copied, because the copy gets a new seal.
   private func copyMetadata(_ file: BackupFiles.File, to sink: any StoredFileSink) throws(KeyhaulError) {
     if file.isJournal {
       let isApplied = file.path == archive.appliedJournalPath

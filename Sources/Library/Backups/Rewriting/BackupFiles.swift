@@ -14,7 +14,8 @@ struct BackupFiles {
     /// The path in the backup's directory: the usual path of a payload, even if its actual path is unusual. For an
     /// unrelated file, its full name for display.
     let path: String
-    /// The full name of an entry. For a payload at an unusual path, it ends with the usual path.
+    /// The file's name in its container, or its path in the directory. For a payload at an unusual path, it ends with
+    /// the usual path.
     let name: EntryName
     /// Whether the file is part of the backup.
     let isPartOfBackup: Bool
@@ -31,13 +32,13 @@ struct BackupFiles {
       case container(ContainerReader, ContainerReader.File)
     }
 
-    /// Whether the file has the name of a payload of the other layout, which an updated device may leave.
+    /// Whether the file is at a path for payloads of the other layout. An updated device may leave such payloads.
     var isLeftover: Bool { isPartOfBackup && payload == nil && BackupPath.payload(at: path) != nil }
 
-    /// Whether the file is a log or journal of the list of files.
+    /// Whether the file is a log or journal of the file list.
     var isJournal: Bool { isPartOfBackup && MetadataFile.journals.contains { $0.path == path } }
 
-    /// Passes the content to a closure in chunks. The content is then consumed.
+    /// Passes the content to a closure in chunks. The content can be read only once.
     func forEachChunk(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
       switch source {
       case .directory(let files, let file): try files.forEachChunk(of: file, body)
@@ -76,7 +77,8 @@ struct BackupFiles {
       try copy(to: sink, as: name, modificationTime: modificationTime, copyProgress)
     }
 
-    /// Returns up to a number of bytes at the end of the file. The content of an entry is then consumed.
+    /// Returns the last `count` bytes of the file, or all bytes of a shorter file. The content of a container's entry
+    /// cannot be read again afterwards.
     func lastBytes(_ count: Int) throws(KeyhaulError) -> [UInt8] {
       switch source {
       case .directory(let files, let file): return try files.lastBytes(count, of: file)
@@ -199,7 +201,7 @@ struct BackupFiles {
     BackupPath.payload(at: path).flatMap { archive.layout.storedPath(of: $0) == path ? $0 : nil }
   }
 
-  /// Returns the maximum size of a file of the backup, by path.
+  /// Returns the maximum size of the backup's file at a path, in bytes.
   private func byteLimit(of path: String) -> Int64 {
     switch MetadataFile.allCases.first(where: { $0.path == path }) {
     case nil: limits.entryByteCount
@@ -209,8 +211,8 @@ struct BackupFiles {
     }
   }
 
-  /// Returns the paths of unrelated files and folders in a directory, except those of the operating system. They would
-  /// be lost with the directory.
+  /// Returns the paths of unrelated files and folders in a directory, except those of the operating system. These
+  /// files would be lost if the directory were replaced.
   ///
   /// - Returns: An empty array for a container.
   func unrelatedPaths() throws(KeyhaulError) -> [String] {

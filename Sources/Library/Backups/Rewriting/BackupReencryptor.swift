@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// A copy of a backup in which all files are encrypted or decrypted.
+/// Writes a copy of a backup in which all files are encrypted, or all files are decrypted.
 final class BackupReencryptor<Random: RandomSource> {
   let copyProgress: CopyProgress
   private(set) var fileCount = 0
@@ -55,7 +55,7 @@ final class BackupReencryptor<Random: RandomSource> {
     }
   }
 
-  /// Returns the size of a file without its padding, which the last block contains.
+  /// Returns the size of a file without its padding, which is in the last block.
   private func plainByteCount(of file: BackupFiles.File, key: borrowing Secret) throws(KeyhaulError) -> Int64 {
     guard file.byteCount > 0 else { return 0 }
     let blockSize = FileSectionDecryptor.blockSize
@@ -84,7 +84,7 @@ final class BackupReencryptor<Random: RandomSource> {
 
   // MARK: Writing
 
-  /// Writes all files, and then the list of files, the manifest and the seal, which depend on them.
+  /// Writes all files, and then the file list, the manifest and the seal, which depend on the other files.
   func send(_ files: BackupFiles, to outputSink: any StoredFileSink) throws(KeyhaulError) {
     let sink = try SealingSink(outputSink, layout: archive.layout, directory: target.isCopy ? .none : files.directory)
     var time: Int64 = 0
@@ -117,7 +117,7 @@ final class BackupReencryptor<Random: RandomSource> {
     fileCount += 3
   }
 
-  /// The new values in a file's record in the list.
+  /// The new values in a file's record in the file list.
   private struct RecordChange {
     let key: ClassWrappedKey?
     let digest: [UInt8]
@@ -220,11 +220,11 @@ final class BackupReencryptor<Random: RandomSource> {
   private struct DeferredMetadata {
     let database: [UInt8]
     let manifest: [UInt8]
-    /// The key of the list of files, or `nil` if the list is not encrypted.
+    /// The key of the file list, or `nil` if the list is not encrypted.
     let key: SecretBox?
   }
 
-  /// Returns the stored list of files and manifest, which depend on all other files.
+  /// Returns the stored file list and manifest, which depend on all other files.
   private func deferredMetadata() throws(KeyhaulError) -> DeferredMetadata {
     let plaintext = try list.serialized()
     let editor = try ManifestEditor(archive.parts[.manifest] ?? [])
@@ -254,7 +254,7 @@ final class BackupReencryptor<Random: RandomSource> {
       try copy.storedFiles().count == storedCount - unlistedPaths.count
     else { throw changed }
     guard archive.hasKeychain else { return }
-    // Both use the same class keys.
+    // Both backups use the same class keys.
     guard try copy.keychainFile(with: keys).bytes == archive.keychainFile(with: keys).bytes else { throw changed }
   }
 }

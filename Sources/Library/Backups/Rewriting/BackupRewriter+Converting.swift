@@ -7,8 +7,8 @@ extension BackupRewriter {
   /// Copies a backup between a directory and a container file, completely or not at all, with constant memory. All
   /// stored bytes stay unchanged, so that no password is required.
   ///
-  /// The entries get the backup's date, or the closest that the format supports. If the date is not a 64-bit number,
-  /// they get the date 1970, like those of a backup without a date.
+  /// The entries get the backup's date, or the closest that the format supports. If the date does not fit in a 64-bit
+  /// number, the entries get the date 1970, like the entries of a backup without a date.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`, with which the copy is compared.
@@ -16,7 +16,7 @@ extension BackupRewriter {
   ///   - destination: The location and format of the copy.
   ///   - replace: Whether to replace an existing backup or file.
   ///   - progress: Receives the number of copied bytes. If it returns `false`, the work ends with `.interrupted`.
-  /// - Throws: The errors of `BackupWriter`; `.changed` if the backup has changed since; `.interrupted`.
+  /// - Throws: The errors of `BackupWriter`; `.changed` if the backup changed after it was opened; `.interrupted`.
   package func convert(
     _ archive: BackupArchive, at path: String, to destination: BackupDestination, replace: Bool = false,
     progress: @escaping Progress = { _, _ in true }
@@ -59,17 +59,17 @@ extension BackupRewriter {
 }
 
 extension BackupArchive {
-  /// The total size of the metadata files in memory.
+  /// The total size of the metadata files, without the keychain file and the journals.
   var metadataByteCount: Int64 {
     [MetadataFile.manifest, .status, .info, .oldDatabase, .seal].reduce(Int64(parts.database?.byteCount ?? 0)) {
       $0 + Int64(parts[$1]?.count ?? 0)
     }
   }
 
-  /// The time of every file of a copy, in seconds since 1970: the date of the backup, or 0.
+  /// The time that every file in a copy gets, in seconds since 1970: the date of the backup, or 0 if it is unknown.
   var entryTime: Int64 { date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0 }
 
-  /// The name for the directory of the files.
+  /// The name of the directory that a copy of the backup creates.
   var directoryName: String { BackupDirectory.name(for: device.identifier) }
 }
 
@@ -84,7 +84,7 @@ extension BackupRewriter {
   ///   - destination: The location and format for `convert`.
   ///   - progress: Receives the number of read bytes. If it returns `false`, the work ends with `.interrupted`.
   /// - Returns: The existing copy, or `nil` if it differs or is unreadable. Times and the order of entries are ignored.
-  /// - Throws: `.interrupted`, or the errors of reading the archive.
+  /// - Throws: `.interrupted`, or the errors of a failed read of `archive`.
   package func existingCopy(
     of archive: BackupArchive, at path: String, in existingPath: String, as destination: BackupDestination,
     progress: @escaping Progress = { _, _ in true }
@@ -104,11 +104,11 @@ extension BackupRewriter {
       if error.code == .interrupted || error.isResourceShortage { throw error }
       return nil
     }
-    guard copiedFiles.digests == originalFiles.digests, copiedFiles.otherNames.isEmpty else { return nil }
+    guard copiedFiles.digests == originalFiles.digests, copiedFiles.unmeasuredNames.isEmpty else { return nil }
     let status = files.isDirectory ? nil : try? system.status(of: existingPath, followsLink: true)
     return RewrittenBackup(
       path: existingPath, byteCount: status?.byteCount ?? byteCount, fileCount: copiedFiles.digests.count,
-      isDurable: false, leftover: nil, unrelatedFiles: originalFiles.otherNames)
+      isDurable: false, leftover: nil, unrelatedFiles: originalFiles.unmeasuredNames)
   }
 
   private static func hasFormat(of destination: BackupDestination, _ files: BackupFiles) -> Bool {
@@ -123,7 +123,7 @@ extension BackupRewriter {
     /// The SHA-256 digests of the backup's files, by path.
     var digests: [String: [UInt8]] = [:]
     /// The names of files that are not part of the backup, are duplicated, or exceed the limits.
-    var otherNames: [String] = []
+    var unmeasuredNames: [String] = []
   }
 
   private func measured(_ files: BackupFiles, _ copyProgress: CopyProgress) throws(KeyhaulError) -> MeasuredFiles {
@@ -131,12 +131,12 @@ extension BackupRewriter {
     do throws(KeyhaulError) {
       let unrelatedPaths = try files.forEachFile { (file) throws(KeyhaulError) in
         guard file.isPartOfBackup, file.byteCount <= file.byteLimit, measured.digests[file.path] == nil else {
-          measured.otherNames.append(file.name.shown)
+          measured.unmeasuredNames.append(file.name.shown)
           return
         }
         measured.digests[file.path] = try Self.digest(of: file, copyProgress)
       }
-      measured.otherNames += unrelatedPaths
+      measured.unmeasuredNames += unrelatedPaths
     } catch {
       throw BackupInstaller(system: system).explain(error, path: files.path, needs: nil)
     }

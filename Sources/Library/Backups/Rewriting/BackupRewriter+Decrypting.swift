@@ -2,10 +2,11 @@ package import Basics
 package import KeychainCrypto
 
 extension BackupRewriter {
-  /// Writes a copy of an encrypted backup with an unencrypted list and unencrypted files, in the same layout. The
-  /// keybag stays, and the items in the keychain file still require the password.
+  /// Writes a copy of an encrypted backup with an unencrypted file list and unencrypted files, in the same layout.
+  /// The keybag stays, and the items in the keychain file still require the password.
   ///
-  /// Unreadable files are omitted and reported. Correct digests in the list are replaced with those of the plaintext.
+  /// Unreadable files are omitted and reported. Correct digests in the file list are replaced with the
+  /// digests of the plaintext.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`.
@@ -41,11 +42,11 @@ extension BackupRewriter {
         path: installed.path, byteCount: byteCount, fileCount: decryptor.fileCount, isDurable: installed.isDurable,
         leftover: installed.leftover, unrelatedFiles: decryptor.unrelatedFiles),
       decryptedCount: decryptor.decryptedCount, faults: decryptor.faults,
-      rowWithoutIdentifierCount: decryptor.rowWithoutIdentifierCount, differing: decryptor.differing)
+      rowWithoutIdentifierCount: decryptor.rowWithoutIdentifierCount, differingFiles: decryptor.differingFiles)
   }
 }
 
-/// A decrypted copy of a backup, and the files that are not in it.
+/// A decrypted copy of a backup, and the files that are not in the copy.
 package struct DecryptedBackup: Sendable {
   /// The copy. Its `unrelatedFiles` include payloads that are not listed.
   package let copy: RewrittenBackup
@@ -56,11 +57,11 @@ package struct DecryptedBackup: Sendable {
   /// The number of listed files without an identifier, whose payloads cannot be found and are not in the copy.
   package let rowWithoutIdentifierCount: Int
 
-  /// The files whose content does not match the seal, or their digest in the list, which is kept.
-  package let differing: [ListedFile]
+  /// The files whose content does not match the seal or the digest in the file list. The copy keeps this digest.
+  package let differingFiles: [ListedFile]
 
   /// Whether all listed files are in the copy and match their digests.
-  package var isComplete: Bool { faults.isEmpty && rowWithoutIdentifierCount == 0 && differing.isEmpty }
+  package var isComplete: Bool { faults.isEmpty && rowWithoutIdentifierCount == 0 && differingFiles.isEmpty }
 
   /// A file that is not in the copy.
   package struct Fault: Sendable, Equatable {

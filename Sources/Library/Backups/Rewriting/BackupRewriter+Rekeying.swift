@@ -19,8 +19,9 @@ extension BackupRewriter {
   /// only `Manifest.plist` and the seal are written.
   ///
   /// The manifest or the container file is written under a temporary name and renamed, so that the old or the new one
-  /// exists at any moment. Its permissions are preserved. In a directory, a seal with both manifests is written before,
-  /// and a seal with only the new manifest after, so that a seal always matches.
+  /// exists at any moment. Its permissions are preserved. In a directory, the seal is written twice: before the
+  /// manifest with the entries of both manifests, and after it with only the new entry. So the seal matches at any
+  /// moment.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.
@@ -30,8 +31,8 @@ extension BackupRewriter {
   ///   - progress: Receives the number of copied bytes of a container. If it returns `false`, the work ends with
   ///     `.interrupted`.
   /// - Returns: Whether the new directory entry was synced.
-  /// - Throws: `.changed` if the backup has changed since; `.keyUnavailable` if a sealed backup has no keys, `.damaged`
-  ///   if it does not match its seal; `.noSpace` or `.unwritable`; `.interrupted`.
+  /// - Throws: `.changed` if the backup changed after it was opened; `.keyUnavailable` if the seal requires keys and
+  ///   none were given; `.damaged` if the backup does not match its seal; `.noSpace` or `.unwritable`; `.interrupted`.
   @discardableResult
   package func replaceKeybag(
     of archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys? = nil,
@@ -54,7 +55,8 @@ extension BackupRewriter {
     }
   }
 
-  /// Writes a copy of a backup with another keybag that contains the same class keys. The backup itself stays the same.
+  /// Writes a copy of a backup with a different keybag that contains the same class keys. The backup itself stays the
+  /// same.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`.
@@ -175,17 +177,17 @@ extension BackupRewriter {
   }
 }
 
-/// The seals for the steps of replacing a manifest.
+/// The three seals that the backup has in turn while its manifest is replaced.
 private struct SealUpdate {
   let old: [UInt8]
-  /// The seal of the old and the new manifest.
+  /// The seal with entries for both the old and the new manifest.
   let withBothManifests: [UInt8]
-  /// The seal of the new manifest.
+  /// The seal with an entry for only the new manifest.
   let new: [UInt8]
 
   /// Creates the seals, or returns `nil` if the backup has no seal.
   ///
-  /// - Throws: `.keyUnavailable` if the seal requires keys, `.damaged` if it does not match.
+  /// - Throws: `.keyUnavailable` if the seal requires keys, `.damaged` if the backup does not match its seal.
   init?(
     of archive: BackupArchive, manifest: [UInt8], keys: ClassKeys?
   ) throws(KeyhaulError) {

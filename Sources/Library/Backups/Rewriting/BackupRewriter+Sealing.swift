@@ -7,8 +7,8 @@ extension BackupRewriter {
   /// Adds a seal to a backup: `Keyhaul.seal`, with the size and SHA-256 digest of each file. Other files stay
   /// unchanged.
   ///
-  /// In a directory, only the seal is written. A container file is copied, with the seal as its last entry. Either
-  /// replaces the original only when it is complete.
+  /// In a directory, only the seal is written. A container file is copied, with the seal as its last entry, and the
+  /// complete copy replaces the original.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`. A backup that has changed since is not replaced.
@@ -17,7 +17,7 @@ extension BackupRewriter {
   ///   - progress: Receives the number of read bytes. If it returns `false`, the work ends with `.interrupted`.
   /// - Returns: The number of sealed files.
   /// - Throws: `.occupied` if the backup has a seal; `.keyUnavailable` if keys are required; `.changed` if the backup
-  ///   has changed since; `.noSpace` or `.unwritable`; `.interrupted`.
+  ///   changed after it was opened; `.noSpace` or `.unwritable`; `.interrupted`.
   package func seal(
     _ archive: BackupArchive, at path: String, keys: ClassKeys?,
     progress: @escaping Progress = { _, _ in true }
@@ -94,7 +94,7 @@ extension BackupRewriter {
     return counts.fileCount
   }
 
-  /// Copies all files, and adds their seal next to the manifest, with its time.
+  /// Copies all files, and adds their seal next to the manifest, with the manifest's time.
   ///
   /// - Returns: The number of sealed files.
   private static func copy(

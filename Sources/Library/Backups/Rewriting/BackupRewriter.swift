@@ -1,6 +1,6 @@
 package import Basics
 
-/// Rewrites a backup: in another format, with another keybag, encrypted, or decrypted.
+/// Rewrites a backup: in a different format, with a different keybag, encrypted, or decrypted.
 ///
 /// The result is compared with the original, and replaces it only when it is complete.
 package struct BackupRewriter: Sendable {
@@ -10,9 +10,9 @@ package struct BackupRewriter: Sendable {
 
   /// Creates a rewriter for the real file system with the standard limits.
   ///
-  /// - Parameter locks: Whether each change locks the backup for writing, instead of the archive's lock for reading,
-  ///   and then checks that the backup is still the one that was opened. Pass `false` if the caller locked the backup
-  ///   before it was opened.
+  /// - Parameter locks: Whether each change replaces the archive's file lock for reading with a lock for writing, and
+  ///   then checks that the backup is still the one that was opened. Pass `false` if the caller took the file lock
+  ///   before it opened the backup.
   package init(locks: Bool = true) { self.init(system: .real, locks: locks) }
 
   package init(system: FileSystem, limits: BackupLimits = .standard, locks: Bool = true) {
@@ -44,7 +44,7 @@ package struct BackupRewriter: Sendable {
     BackupFiles(archive: archive, path: path, limits: limits, system: system)
   }
 
-  /// Opens the current backup at a path as the archive was opened, for comparison.
+  /// Opens the current backup at a path in the same way as `archive` was opened, for comparison.
   func reopen(_ path: String, like archive: BackupArchive) throws(KeyhaulError) -> BackupArchive {
     try BackupArchive.open(.path(path), limits: limits, storage: archive.storage, system: system)
   }
@@ -113,7 +113,7 @@ package struct BackupRewriter: Sendable {
     }
   }
 
-  /// Receives the number of bytes that were copied, and of all bytes. Returns `false` to stop.
+  /// Receives the number of bytes that were copied, and the total number of bytes. Returns `false` to stop.
   package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 }
 

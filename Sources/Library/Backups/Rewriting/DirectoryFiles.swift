@@ -97,7 +97,7 @@ struct DirectoryFiles {
     }
   }
 
-  /// Returns up to a number of bytes at the end of a file.
+  /// Returns the last `count` bytes of a file, or all bytes of a shorter file.
   func lastBytes(_ count: Int, of file: File) throws(KeyhaulError) -> [UInt8] {
     let byteCount = Int(min(Int64(count), file.byteCount))
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 16)
@@ -118,7 +118,7 @@ struct DirectoryFiles {
     return Array(buffer)
   }
 
-  /// Returns the names in a directory. Names that are not UTF-8 are unrelated.
+  /// Returns the names in a directory. Names that are not UTF-8 are added to `unrelated`.
   private func names(
     in directory: borrowing OwnedFileDescriptor, of prefix: String, unrelated: inout [String]
   ) throws(KeyhaulError) -> [String] {

@@ -2,14 +2,14 @@ package import Basics
 package import KeychainCrypto
 import KeychainFormats
 
-/// A copy of a backup with another keychain file. Only this file and the list, which has its key, size, and digest,
-/// change.
+/// A copy of a backup with a new keychain file. Only this file, the file list with its key, size, and digest, and the
+/// seal change.
 final class KeychainReplacement {
   private let archive: BackupArchive
   private let keys: ClassKeys
   /// The new keychain file.
   private let plaintext: [UInt8]
-  /// The changed files as they are stored, by path: the keychain file, the list, and the seal if there is one.
+  /// The changed files as they are stored, by path: the keychain file, the file list, and the seal if there is one.
   private var newFiles: [String: [UInt8]] = [:]
   /// Files that are not part of the backup and were not copied.
   private(set) var unrelatedFiles: [String] = []
@@ -18,7 +18,7 @@ final class KeychainReplacement {
   ///
   /// - Parameters:
   ///   - plaintext: The new keychain file.
-  ///   - keys: The backup's unlocked class keys, including those of the list and the keychain file.
+  ///   - keys: The backup's unlocked class keys, including those of the file list and the keychain file.
   init(
     _ plaintext: [UInt8], in archive: BackupArchive, keys: ClassKeys, random: some RandomSource
   ) throws(KeyhaulError) {
@@ -56,7 +56,8 @@ final class KeychainReplacement {
   private static let missingRecordError = KeyhaulError(
     .damaged, "the manifest does not describe the keychain file")
 
-  /// Returns whether the plaintext has the recorded digest, as in some backups, and the stored bytes do not.
+  /// Returns whether the file list contains the digest of the plaintext instead of the stored bytes, as in some
+  /// backups.
   private func isPlaintextDigest(
     _ recordedDigest: [UInt8]?, of oldPayload: KeychainPayload
   ) throws(KeyhaulError) -> Bool {
@@ -77,7 +78,7 @@ final class KeychainReplacement {
     return (stored, try translatingErrors(in: part) { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
   }
 
-  /// Encrypts the list with its current key, so that the manifest stays unchanged.
+  /// Encrypts the file list with its current key, so that `Manifest.plist` stays unchanged.
   private func encrypted(list: [UInt8]) throws(KeyhaulError) -> [UInt8] {
     guard archive.isListFileEncrypted, let field = archive.manifest.manifestKey else { return list }
     let key = try archive.fileKey(field, of: "the manifest database", keys: keys)
@@ -133,12 +134,12 @@ final class KeychainReplacement {
 }
 
 extension BackupRewriter {
-  /// Replaces the keychain file of a backup. The manifest, which contains that file's key, size and digest, is
-  /// rewritten. All other files of the backup stay identical.
+  /// Replaces the keychain file of a backup. The file list, which contains that file's key, size and digest, is
+  /// rewritten, and so is the seal. The file list's journals are removed. All other files of the backup stay identical.
   ///
   /// A directory is rebuilt next to the old one, with hard links to its files if the file system supports them, and
-  /// copies otherwise. Then the two are exchanged. A packed backup is copied. At any time, either the old or the new
-  /// backup exists.
+  /// copies otherwise. Then the two directories are exchanged. A container file is copied. At any time, either the old
+  /// or the new backup exists.
   ///
   /// - Parameters:
   ///   - archive: The backup that was opened at `path`. If it has changed since, nothing is written.
@@ -149,8 +150,8 @@ extension BackupRewriter {
   ///   - random: The source of the file's key.
   ///   - progress: Called with the number of bytes copied; if it returns `false`, the work ends with `.interrupted`.
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0, `.decryptedCopy`
-  ///   for a decrypted copy; `.noKeychain`; `.occupied` if its directory contains other files, which would be lost;
-  ///   otherwise the errors of `BackupWriter`.
+  ///   for a decrypted copy; `.noKeychain`; `.occupied` if the backup's directory contains other files, which would
+  ///   be lost; otherwise the errors of `BackupWriter`.
   package func replaceKeychain(
     of archive: BackupArchive, at path: String, with file: [UInt8], keys: ClassKeys, to target: Target = .inPlace,
     random: some RandomSource = SystemRandomSource(), progress: @escaping Progress = { _, _ in true }

@@ -11,16 +11,16 @@ struct ManifestEditor {
     isXML = XMLPlist.isXML(stored)
   }
 
-  /// Returns the manifest with another keybag.
+  /// Returns the manifest with a different keybag.
   func replacing(keybag: Keybag) throws(KeyhaulError) -> [UInt8] {
     var changed = root
     changed["BackupKeyBag"] = .data(keybag.serialized())
     return try encoded(changed)
   }
 
-  /// Returns the manifest with another keybag, for a backup that is encrypted or decrypted.
+  /// Returns the manifest with a different keybag, for a backup whose files were encrypted or decrypted.
   ///
-  /// - Parameter manifestKey: The key of the encrypted list of files, or `nil` if the backup has no password.
+  /// - Parameter manifestKey: The key of the encrypted file list, or `nil` if the backup has no password.
   func replacing(keybag: Keybag, manifestKey: ClassWrappedKey?) throws(KeyhaulError) -> [UInt8] {
     var changed = root
     changed["BackupKeyBag"] = .data(keybag.serialized())
@@ -29,7 +29,7 @@ struct ManifestEditor {
     return try encoded(changed)
   }
 
-  /// Returns the manifest of a decrypted copy: without the key of the list, but with the keybag, which the keychain's
+  /// Returns the manifest of a decrypted copy: without the file list's key, but with the keybag, which the keychain's
   /// items require.
   func decrypted() throws(KeyhaulError) -> [UInt8] {
     var changed = root

@@ -6,7 +6,7 @@ import KeychainFormats
 ///
 /// `SealFile` is the format of the seal, and `SealBuilder` below creates one.
 package struct BackupSeal: Sendable {
-  /// The violations that are visible without a password and other files.
+  /// The violations that are visible without a password and without reading other files.
   package let violations: [SealViolation]
   /// The content, or `nil` if the seal is unreadable.
   package let contents: SealFile?
@@ -62,7 +62,8 @@ package struct BackupSeal: Sendable {
 }
 
 extension SealFile {
-  /// Returns the reason why a file violates the seal, or `nil` if it matches, or is neither stored nor listed.
+  /// Returns the reason why a file violates the seal, or `nil` if the file matches, or is neither stored nor
+  /// sealed.
   ///
   /// - Parameter entry: The file, or `nil` if it is missing.
   func violation(of entry: Entry?, at path: String) -> SealViolation.Reason? {
@@ -96,7 +97,7 @@ package final class SealBuilder {
 
   /// Creates a seal builder.
   ///
-  /// - Parameter manifestKey: The key of a rewritten list of files, or `nil` if the list is not encrypted.
+  /// - Parameter manifestKey: The key of a rewritten file list, or `nil` if the list is not encrypted.
   package init(manifestKey: borrowing Secret?) throws(KeyhaulError) {
     switch manifestKey {
     case .none: key = nil

@@ -2,7 +2,8 @@ package import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// The content of `Keyhaul.seal`: the size and SHA-256 digest of each file of the backup, and a code over all of it.
+/// The content of `Keyhaul.seal`: the size and SHA-256 digest of each file in the backup, and a code that covers all
+/// sizes, digests and paths.
 ///
 /// ASCII text with these lines, each ended by a line feed:
 ///
@@ -12,8 +13,8 @@ import KeychainFormats
 ///     <64 hexadecimal digits, the code over every byte before this line>
 ///
 /// The files are sorted by path, compared as bytes. Digits are lower-case, and numbers have no leading zeros, so that a
-/// backup has exactly one seal. `Manifest.plist` may occur twice: while a password is changed, the old and the new one
-/// are valid.
+/// backup has exactly one seal. `Manifest.plist` may occur twice: while a password is changed, the old and the new
+/// manifest are valid.
 ///
 /// `BackupSeal` compares a seal with the backup's files.
 package struct SealFile: Sendable {
@@ -50,7 +51,7 @@ package struct SealFile: Sendable {
   package let form: Form
   /// The content of the seal file.
   package let bytes: [UInt8]
-  /// The offset of each file's line, then that of the code.
+  /// The offset of each file's line, and at the end the offset of the code's line.
   private let lineStarts: [Int]
 
   /// The number of files.
@@ -154,7 +155,7 @@ package struct SealFile: Sendable {
 
   // MARK: Access
 
-  /// The file in a line, from 0.
+  /// The file in a line. The first file's line has the index 0.
   package subscript(index: Int) -> Entry {
     line(index)?.entry ?? Entry(path: "", byteCount: 0, sha256: [])
   }
@@ -164,7 +165,7 @@ package struct SealFile: Sendable {
     return Line(bytes[lineStarts[index]..<(lineStarts[index + 1] - 1)])
   }
 
-  /// Returns the lines of a path: none, one, or two for the manifest while a password is changed.
+  /// Returns the indices of a path's lines: none, one, or two for the manifest while a password is changed.
   package func lines(of path: some StringProtocol) -> Range<Int> {
     let pathBytes = Array(path.utf8)
     // A binary search for the first line whose path does not precede the given one.
@@ -209,14 +210,15 @@ package struct SealFile: Sendable {
   }
 }
 
-/// The files of a backup that a seal includes: those that Keyhaul reads. Other files in its directory do not affect it.
+/// The files of a backup that a seal includes: the files that Keyhaul reads. Other files in the backup's directory do
+/// not affect the seal.
 package enum SealCoverage {
-  /// The property lists, both kinds of lists, and SQLite's journals.
+  /// The property lists, both kinds of file lists, and SQLite's journals.
   private static let metadataPaths =
     ([MetadataFile.manifest, .status, .info, .database, .oldDatabase] + MetadataFile.journals)
     .map { Array($0.path.utf8) }
 
-  /// Returns whether a metadata file or a payload of either layout has this path. A payload's is `51a4616e…` or
+  /// Returns whether a metadata file or a payload of either layout has this path. A payload's path is `51a4616e…` or
   /// `51/51a4616e…`, with 40 hexadecimal digits.
   static func includes(_ path: ArraySlice<UInt8>) -> Bool {
     if metadataPaths.contains(where: { $0.elementsEqual(path) }) { return true }

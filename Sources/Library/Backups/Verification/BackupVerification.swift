@@ -4,9 +4,9 @@ import KeychainFormats
 
 /// The result of verifying a backup: its checks, faults, and verdict.
 public struct BackupVerification: Sendable, Equatable {
-  /// The completed checks in order. Others are in `unchecked`.
+  /// The completed checks in order. Omitted checks are in `unchecked`.
   public internal(set) var checks: [Check] = []
-  /// The omitted checks with the reasons. Without a password, these are most of them.
+  /// The omitted checks with the reasons. Without a password, most checks are omitted.
   public internal(set) var unchecked: [SkippedCheck] = []
   /// The faults by check, at most 1,000 for each.
   public internal(set) var faults: [Fault] = []
@@ -30,11 +30,11 @@ public struct BackupVerification: Sendable, Equatable {
 
   init(isQuick: Bool) { self.isQuick = isQuick }
 
-  /// Whether the backup contains something that no device writes, such as a path out of the directory, a link instead
-  /// of a file, or a list of files that executes code. The backup should not be trusted.
+  /// Whether the backup contains something that no device writes, such as a path that leaves the directory, a link
+  /// instead of a file, or a file list that executes code. The backup should not be trusted.
   package internal(set) var isHostile = false
 
-  /// The checks in their order. The raw values are those of machine-readable reports.
+  /// The checks in their order. Machine-readable reports contain the raw values.
   public enum CheckID: String, Sendable, CaseIterable {
     /// The property lists.
     case structure
@@ -42,7 +42,7 @@ public struct BackupVerification: Sendable, Equatable {
     case files
     /// The keybag and its class keys.
     case keybag
-    /// The list of files.
+    /// The file list.
     case database
     /// The keychain file: its encryption, property list, and keybag.
     case keychain
@@ -75,8 +75,8 @@ public struct BackupVerification: Sendable, Equatable {
   public enum Verdict: String, Sendable {
     /// All checks are complete without a fault, and each file matches its recorded digest.
     case whole
-    /// There is no fault, but a check was omitted, or a change of some files could not be detected, because they have
-    /// no digest or were not read.
+    /// There is no fault, but a check was omitted, or a change could not be detected in some files, which have no
+    /// digest or were not read.
     case unproven
     /// There is at least one fault.
     case damaged
@@ -94,11 +94,11 @@ public struct BackupVerification: Sendable, Equatable {
     return verifiedAllFiles && ranAllChecks ? .whole : .unproven
   }
 
-  /// Whether all applicable checks are complete. A backup needs no seal. If an existing seal could not be checked,
-  /// another check was omitted as well.
+  /// Whether all applicable checks are complete. The seal check may be omitted, because a backup needs no seal. If an
+  /// existing seal could not be checked, another check was omitted as well.
   private var ranAllChecks: Bool { unchecked.allSatisfy { $0.id == .seal } }
 
-  /// Whether each stored file was compared with a digest of the list of files or of a seal.
+  /// Whether each stored file was compared with a digest in the file list or in a seal.
   package var verifiedAllFiles: Bool { isEachFileSealed || files.map { $0.unproven == 0 } ?? false }
 
   /// Whether each file matches the seal. Without the password, the seal itself may have been changed.
@@ -107,7 +107,7 @@ public struct BackupVerification: Sendable, Equatable {
   /// Whether the backup has a seal, readable or not, or `nil` if it could not be opened.
   package internal(set) var hasSeal: Bool?
 
-  /// The result of checking a seal. The raw values are those of machine-readable reports.
+  /// The result of checking a seal. Machine-readable reports contain the raw values.
   public enum SealState: String, Sendable {
     /// All files match the seal, and the code of a keyed seal is correct.
     case intact
@@ -127,7 +127,7 @@ public struct BackupVerification: Sendable, Equatable {
     return checks.contains { $0.id == .seal } ? .intact : .unchecked
   }
 
-  /// Whether the completed checks found no fault.
+  /// Whether the completed checks found no fault, and it is known that the device finished the backup.
   package var isFaultless: Bool {
     switch verdict {
     case .whole, .foreign, .unproven: true
@@ -144,7 +144,7 @@ public struct BackupVerification: Sendable, Equatable {
     }
   }
 
-  /// Whether `Status.plist` contains the progress of the backup.
+  /// Whether `Status.plist` states whether the device finished the backup.
   package internal(set) var statesSnapshotState = true
 
   /// Whether the only faults are missing payloads, other than the keychain file. The seal may report the same payloads.
@@ -169,7 +169,7 @@ public struct BackupVerification: Sendable, Equatable {
     faults.contains { $0.check == .keychain && $0.kind != .digestMismatch && $0.kind != .keybagMismatch }
   }
 
-  /// Whether the keychain refers to another keybag, so that no device accepts it.
+  /// Whether the keychain refers to a different keybag, so that no device accepts it.
   package var isKeychainRefused: Bool { faults.contains { $0.kind == .keybagMismatch } }
 
   /// The number of listed payloads that are not stored, without the keychain file.
@@ -189,12 +189,12 @@ extension BackupVerification {
     public var offset: Int?
     /// The size of the affected data in bytes.
     public var byteCount: Int?
-    /// The item's position in the keychain.
+    /// The item's index in the keychain.
     public var item: Int?
     /// The fault as a clause.
     public let reason: String
 
-    /// The kinds of faults. The raw values are those of machine-readable reports.
+    /// The kinds of faults. Machine-readable reports contain the raw values.
     public enum Kind: String, Sendable, CaseIterable {
       /// A listed payload is not stored.
       case payloadMissing = "payload-missing"
@@ -206,7 +206,7 @@ extension BackupVerification {
       case digestMismatch = "digest-mismatch"
       /// The padding of a decrypted payload is invalid, so that the key or the bytes are wrong.
       case paddingInvalid = "padding-invalid"
-      /// A record in the list of files is invalid.
+      /// A record in the file list is invalid.
       case recordMalformed = "record-malformed"
       /// A required property list is missing or unreadable.
       case structureDamaged = "structure-damaged"
@@ -222,9 +222,9 @@ extension BackupVerification {
       case keybagDamaged = "keybag-damaged"
       /// A class key is not bound to the device, although it should be.
       case hardwareLayerMissing = "hardware-layer-missing"
-      /// The keychain was encrypted for another keybag.
+      /// The keychain was encrypted for a different keybag.
       case keybagMismatch = "keybag-mismatch"
-      /// The list of files cannot be read completely.
+      /// The file list cannot be read completely.
       case databaseDamaged = "database-damaged"
       /// The keychain file is unreadable.
       case keychainDamaged = "keychain-damaged"
@@ -255,7 +255,7 @@ extension BackupVerification {
     if count < Self.maximumFaultCount { faults.append(fault) }
   }
 
-  /// Adds a fault for an error of reading.
+  /// Adds a fault for a failed read.
   mutating func add(_ fault: Fault, because error: KeyhaulError) {
     recordHostility(of: error)
     add(fault)
@@ -284,8 +284,8 @@ extension BackupVerification {
     checks.append(Check(id: id, isOK: isOK, detail: isOK ? detail : failureDetail(id, detail)))
   }
 
-  /// Returns the detail of a failed check: the first fault, then the detail. The counts of files and items already
-  /// include the faults.
+  /// Returns the detail of a failed check: the first fault, then the given detail. For the database, it is only the
+  /// first fault. A given detail that already contains the first fault or counts the faults stays unchanged.
   private func failureDetail(_ id: CheckID, _ detail: String) -> String {
     guard let first = faults.first(where: { $0.check == id }), !detail.contains(first.reason) else { return detail }
     switch id {
@@ -305,10 +305,10 @@ extension BackupVerification {
   public struct FileCounts: Sendable, Equatable {
     /// The number of listed files.
     package var listed = 0
-    /// The number of listed files that are stored, or empty without a payload.
+    /// The number of listed files that are complete: stored, or empty so that they need no payload.
     package var present = 0
-    /// The number of present files that are empty without a payload.
-    package var unstored = 0
+    /// The number of present files that are empty and have no payload.
+    package var emptyWithoutPayload = 0
     /// The number of missing files.
     package var missing = 0
     /// The number of stored payloads that are not listed.
@@ -319,8 +319,8 @@ extension BackupVerification {
     package var withoutDigest = 0
     /// The number of encrypted files with valid padding, without the keychain file.
     package var withValidPadding = 0
-    /// The number of files without another fault whose size differs from the recorded one.
-    package var otherSize = 0
+    /// The number of files whose size differs from the recorded one, and which have no other fault.
+    package var sizeMismatches = 0
     /// The number of files that were not read because they require the device key.
     package var unread = 0
 
@@ -342,7 +342,7 @@ extension BackupVerification {
   }
 
   /// The violations of the seal as a clause, such as "2 files have changed since the backup was sealed", or `nil` if
-  /// there are none. Missing files are not counted if the list of files includes them.
+  /// there are none. Missing files are not counted if the file list includes them.
   package var sealClause: String? {
     guard !faults.contains(where: { $0.check == .seal && $0.file == MetadataFile.seal.path }) else {
       return "its seal has changed"

@@ -3,11 +3,11 @@ import KeychainCrypto
 import KeychainFormats
 
 extension BackupVerifier {
-  /// Compares the list with the stored payloads in one pass, then reads all listed payloads in one pass, with their
-  /// digests and padding.
+  /// Compares the file list with the stored payloads, and then reads all listed payloads to check their digests and
+  /// padding. Each step is a single pass.
   ///
   /// - Parameter keys: The class keys, or `nil` to check only the stored bytes.
-  /// - Returns: The counts of the list, or `nil` if it cannot be read completely.
+  /// - Returns: The counts of the file list, or `nil` if it cannot be read completely.
   mutating func checkFiles(
     of list: FileList, with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) -> FileList.Listing? {
@@ -60,7 +60,7 @@ extension BackupVerifier {
     KeyhaulError(DataProtectionError(.cancelled, "it was stopped before the last file"))
   }
 
-  /// Records the result of the check of files.
+  /// Records the result of the file check.
   private mutating func conclude(_ totals: FileCheckTotals, unlistedCount: Int) {
     noteUnlisted(unlistedCount)
     guard archive.canReadPayloads else {
@@ -75,13 +75,13 @@ extension BackupVerifier {
       verification.skip(.files, reason: Self.streamReason)
       return
     }
-    verification.notes += totals.otherSizeNotes.sorted()
+    verification.notes += totals.sizeMismatchNotes.sorted()
     verification.files = BackupVerification.FileCounts(
-      listed: totals.listed, present: totals.present, unstored: totals.unstored,
+      listed: totals.listed, present: totals.present, emptyWithoutPayload: totals.emptyWithoutPayload,
       missing: verification.missingCount + (totals.isKeychainMissing ? 1 : 0),
       unlisted: unlistedCount, withMatchingDigest: totals.withMatchingDigest, withoutDigest: totals.withoutDigest,
-      withValidPadding: totals.withValidPadding, otherSize: totals.otherSize, unread: totals.withoutKey)
-    // The check of the keychain reports the fault.
+      withValidPadding: totals.withValidPadding, sizeMismatches: totals.sizeMismatches, unread: totals.withoutKey)
+    // The check of the keychain reports the missing keychain file.
     verification.conclude(.files, detail(of: totals), failsForOtherCheck: totals.isKeychainMissing)
   }
 
@@ -107,7 +107,7 @@ extension BackupVerifier {
     do throws(KeyhaulError) {
       if try file.record()?.needsPayload == false {
         totals.present += 1
-        totals.unstored += 1
+        totals.emptyWithoutPayload += 1
       } else if isSeparateKeychain {
         totals.isKeychainMissing = true
       } else {
@@ -138,7 +138,7 @@ extension BackupVerifier {
     }
   }
 
-  /// Adds the fault for an error of reading a file, or counts the file if its key requires the device.
+  /// Adds the fault for a failed read of a file, or counts the file if its key requires the device.
   mutating func add(_ error: KeyhaulError, of file: ListedFile, _ totals: inout FileCheckTotals) {
     let kind: BackupVerification.Fault.Kind
     switch error.code {
@@ -160,7 +160,9 @@ extension BackupVerifier {
 
   private func detail(of totals: FileCheckTotals) -> String {
     var parts = ["\(HumanReadable.grouped(totals.present)) of \(HumanReadable.grouped(totals.listed)) present"]
-    if totals.unstored > 0 { parts.append("\(HumanReadable.grouped(totals.unstored)) of them empty and not stored") }
+    if totals.emptyWithoutPayload > 0 {
+      parts.append("\(HumanReadable.grouped(totals.emptyWithoutPayload)) of them empty and not stored")
+    }
     if totals.isKeychainMissing { parts.append("the keychain's is not") }
     if totals.withMatchingDigest > 0 {
       let count = HumanReadable.grouped(totals.withMatchingDigest)
@@ -172,8 +174,8 @@ extension BackupVerifier {
       let text = totals.withValidPadding == 1 ? "1 padding valid" : "\(count) paddings valid"
       parts.append(totals.isKeychainRead ? "\(text) apart from the keychain's" : text)
     }
-    if totals.otherSize > 0 {
-      parts.append("\(HumanReadable.grouped(totals.otherSize)) with a size that differs from the record")
+    if totals.sizeMismatches > 0 {
+      parts.append("\(HumanReadable.grouped(totals.sizeMismatches)) with a size that differs from the record")
     }
     if totals.withoutKey > 0 {
       parts.append("\(HumanReadable.grouped(totals.withoutKey)) encrypted with a key that needs the device")

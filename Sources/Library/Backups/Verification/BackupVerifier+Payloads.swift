@@ -59,7 +59,7 @@ extension BackupVerifier {
   /// A payload with its listed files.
   private typealias BatchedPayload = (identifier: String, files: [ListedFile])
 
-  /// Removes payloads from the remaining ones up to `batchLimit`, or returns `nil` if none remain.
+  /// Removes and returns the next payloads, up to `batchLimit`. Returns `nil` if none remain.
   private static func nextBatch(
     of remainingIdentifiers: inout ArraySlice<String>, _ stored: StoredPayloads, _ files: PayloadFiles
   ) throws(KeyhaulError) -> [BatchedPayload]? {
@@ -135,7 +135,7 @@ extension BackupVerifier {
     }
     if archive.areFilesEncrypted { totals.withValidPadding += 1 }
     if let size = reading.record?.size, size != scan.plainByteCount {
-      totals.addOtherSize(of: name, recorded: size, found: scan.plainByteCount)
+      totals.addSizeMismatch(of: name, recorded: size, found: scan.plainByteCount)
     }
   }
 }

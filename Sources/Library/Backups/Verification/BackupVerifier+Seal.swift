@@ -7,7 +7,7 @@ extension BackupVerifier {
     sealVerifier = try SealVerifier(archive)
   }
 
-  /// Reads all payloads for the seal, if no other check has read them because the list of files cannot be decrypted.
+  /// Reads all payloads for the seal, if no other check has read them because the file list cannot be decrypted.
   ///
   /// - Throws: `.interrupted` if `progress` returns `false`.
   mutating func checkSealedPayloads(progress: BackupVerification.Progress) throws(KeyhaulError) {
@@ -23,7 +23,7 @@ extension BackupVerifier {
     arePayloadsSealChecked = true
   }
 
-  /// Reports the files that do not match the seal, and checks its code.
+  /// Reports the files that do not match the seal, and checks the seal's code.
   mutating func checkSeal(
     with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
@@ -39,7 +39,7 @@ extension BackupVerifier {
     concludeSeal(isKeyed: seal.isKeyed, reasonForNoAuthentication: reason)
   }
 
-  /// Records the result of the check of the seal.
+  /// Records the result of the seal check.
   private mutating func concludeSeal(isKeyed: Bool, reasonForNoAuthentication reason: String?) {
     let matchingCount = sealVerifier?.matchingCount ?? 0
     let matches = "\(HumanReadable.count(matchingCount, "file")) \(matchingCount == 1 ? "matches" : "match") the seal"

@@ -5,9 +5,9 @@ import KeychainFormats
 /// Runs the checks of a `BackupVerification`.
 struct BackupVerifier {
   let archive: BackupArchive
-  /// The result so far.
+  /// The result, to which each check adds its part.
   var verification: BackupVerification
-  /// The check of the seal, or `nil` if the backup has no readable one.
+  /// The check of the seal, or `nil` if the backup has no readable seal.
   var sealVerifier: SealVerifier?
   var arePayloadsSealChecked = false
   /// The number of payloads that are read concurrently.
@@ -88,7 +88,7 @@ struct BackupVerifier {
     }
   }
 
-  /// Opens the list of files.
+  /// Opens the file list.
   ///
   /// - Throws: A system error, which is not a fault of the backup.
   private mutating func openList(
@@ -125,7 +125,7 @@ struct BackupVerifier {
     verification.conclude(.keybag, keys.summary)
   }
 
-  /// Checks the flags of wrapped class keys, which requires no key.
+  /// Checks that the class keys are wrapped with the device key. Their flags show this, so no key is needed.
   private mutating func checkHardwareLayers() {
     guard let unbound = archive.unboundClassKeys else { return }
     if unbound.blocksRestore { verification.isHostile = true }
@@ -133,7 +133,7 @@ struct BackupVerifier {
       .init(.keybag, .hardwareLayerMissing, file: "Manifest.plist", "\(unbound.summary): \(unbound.consequence)"))
   }
 
-  /// Checks the list of files. If it could not be read completely, its fault was already reported.
+  /// Checks the file list. If it could not be read completely, its fault was already reported.
   private mutating func checkDatabase(_ list: FileList?, _ listing: FileList.Listing?) {
     guard let list, let listing else {
       verification.conclude(.database, "\(archive.layout.listName) cannot be read")
@@ -183,10 +183,11 @@ struct BackupVerifier {
     try checkSeal(with: nil, progress: progress)
   }
 
-  /// Whether the list is unencrypted. Lists of old backups always are, with digests of the stored bytes.
+  /// Whether the file list is unencrypted. In old backups, the list is always unencrypted and contains digests of the
+  /// stored bytes.
   private var isListPlaintext: Bool { !archive.isListEncrypted }
 
-  /// Checks the size of an encrypted list of files, which must be a multiple of the block size.
+  /// Checks the size of an encrypted file list, which must be a multiple of the block size.
   private mutating func checkEncryptedListSize(orSkipBecause reason: String) {
     let blockSize = RandomAccessDecryptor.blockByteCount
     if let byteCount = archive.listByteCount, byteCount == 0 || !byteCount.isMultiple(of: blockSize) {
@@ -241,7 +242,7 @@ struct BackupVerifier {
 }
 
 extension BackupLayout {
-  /// The name of the list of files.
+  /// The name of the file list.
   package var listName: String {
     switch self {
     case .manifestDB: "Manifest.db"
@@ -249,7 +250,7 @@ extension BackupLayout {
     }
   }
 
-  /// The name of the list's check in reports.
+  /// The result of the file list's check in reports.
   fileprivate var checkName: String {
     switch self {
     case .manifestDB: "integrity check passed, schema as expected"
@@ -259,7 +260,7 @@ extension BackupLayout {
 }
 
 extension BackupVerification {
-  /// Receives the number of bytes that were read, and of all stored bytes. Returns `false` to stop.
+  /// Receives the number of bytes that were read, and the number of all stored bytes. Returns `false` to stop.
   public typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 
   /// Verifies a backup: all files, class keys, and items that the keys can decrypt.
@@ -268,11 +269,12 @@ extension BackupVerification {
   ///
   /// - Parameters:
   ///   - archive: The backup.
-  ///   - keys: The class keys of a `BackupKey`, or `nil` to run the checks without keys, which for a backup without a
-  ///     password are all but those of items. With the source device's key, device-bound items are checked as well.
+  ///   - keys: The class keys of a `BackupKey`, or `nil` to run only the checks that need no keys. For a backup without
+  ///     a password, these are all checks except the item check. With the source device's key, device-bound items
+  ///     are checked as well.
   ///   - keybagFault: The reason why a damaged keybag could not be unlocked with the password.
   ///   - jobs: The number of payloads that are read concurrently, by default one for each core. The result does not
-  ///     depend on it.
+  ///     depend on this number.
   ///   - progress: Receives the progress of reading payloads. If it returns `false`, the verification ends with
   ///     `.interrupted`.
   /// - Throws: An error if payloads cannot be listed, the cryptography fails, or `progress` returns `false`.

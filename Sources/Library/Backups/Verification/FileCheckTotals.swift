@@ -1,15 +1,15 @@
 import Basics
 
-/// The counts of files from the passes over the list and the payloads.
+/// The counts of files, collected while the file list and then the payloads are read.
 struct FileCheckTotals {
   var listed = 0
-  /// The number of files that are stored, or empty without a payload.
+  /// The number of files that are complete: `stored` plus `emptyWithoutPayload`.
   var present = 0
   /// The number of files with a payload.
   var stored = 0
-  /// The number of empty files without a payload.
-  var unstored = 0
-  /// Whether the keychain file, which has its own check, is listed but not stored.
+  /// The number of files that are empty, so that they need no payload, and have none.
+  var emptyWithoutPayload = 0
+  /// Whether the keychain file is listed but not stored. Its content has its own check.
   var isKeychainMissing = false
   /// The number of files that match their recorded digest.
   var withMatchingDigest = 0
@@ -17,28 +17,28 @@ struct FileCheckTotals {
   var withoutDigest = 0
   /// The number of encrypted files with valid padding, without the keychain file.
   var withValidPadding = 0
-  /// Whether the keychain file, whose padding has its own check, was read.
+  /// Whether the keychain file was read. Its padding has its own check.
   var isKeychainRead = false
   /// The number of files whose size differs from the recorded one.
-  var otherSize = 0
+  var sizeMismatches = 0
   /// Notes about the first files whose size differs, with both sizes.
-  var otherSizeNotes: [String] = []
+  var sizeMismatchNotes: [String] = []
   /// The number of files whose class key requires an unavailable device key.
   var withoutKey = 0
   var readByteCount: Int64 = 0
   /// The faults of payloads.
   var faults = SortedFaults(limit: BackupVerification.maximumFaultCount)
 
-  mutating func addOtherSize(of name: String, recorded: Int64, found: Int64) {
-    otherSize += 1
-    guard otherSizeNotes.count < BackupVerification.maximumFaultCount else { return }
-    otherSizeNotes.append(
+  mutating func addSizeMismatch(of name: String, recorded: Int64, found: Int64) {
+    sizeMismatches += 1
+    guard sizeMismatchNotes.count < BackupVerification.maximumFaultCount else { return }
+    sizeMismatchNotes.append(
       "\(name) has \(HumanReadable.grouped(found)) bytes, but the manifest records \(HumanReadable.grouped(recorded))")
   }
 }
 
-/// The first faults by file name. They do not depend on the order of additions, so that a directory and a container
-/// file with the same backup have equal reports.
+/// The first faults by file name. The result does not depend on the order of additions, so that a directory and a
+/// container file with the same backup have equal reports.
 struct SortedFaults {
   private let limit: Int
   private var faults: [BackupVerification.Fault] = []
@@ -53,7 +53,7 @@ struct SortedFaults {
   mutating func add(_ fault: BackupVerification.Fault) {
     count += 1
     faults.append(fault)
-    // At most twice the limit is kept, so that the faults are not sorted after each addition.
+    // Sorting only after the count has exceeded twice the limit avoids a sort after each addition.
     if faults.count > 2 * limit { faults = first }
   }
 

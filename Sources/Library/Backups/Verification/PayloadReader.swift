@@ -3,10 +3,10 @@ package import KeychainCrypto
 package import KeychainFormats
 import Synchronization
 
-/// A reader of payloads as listed files, concurrently if they are separate files.
+/// Reads payloads and compares them with the records of their files. Separate payload files can be read concurrently.
 ///
-/// Most lists of encrypted backups record the digest of the stored bytes, others the digest of the plaintext. If the
-/// stored bytes do not match, a separate payload file is read again to compare its plaintext. After a plaintext has
+/// The file lists of most encrypted backups contain digests of the stored bytes, others digests of the plaintext. If
+/// the stored bytes do not match, a separate payload file is read again to compare its plaintext. After a plaintext has
 /// matched once, both digests are computed in the first read.
 package final class PayloadReader: Sendable {
   private let archive: BackupArchive
@@ -14,7 +14,7 @@ package final class PayloadReader: Sendable {
 
   /// A payload that was read completely.
   package struct Reading: Sendable {
-    /// The list's record of the file.
+    /// The file's record in the file list.
     package let record: FileRecord?
     /// The result of reading its bytes.
     package let payload: PayloadScan
@@ -30,8 +30,8 @@ package final class PayloadReader: Sendable {
 
   package init(_ archive: BackupArchive) { self.archive = archive }
 
-  /// Passes the plaintext to a closure in chunks, and empty chunks during a second read. The stored bytes are
-  /// compared with the seal.
+  /// Passes the plaintext to a closure in chunks. During a second read, the closure receives empty chunks, so that it
+  /// can stop the read. The stored bytes are compared with the seal.
   ///
   /// - Parameter keys: The unlocked keybag, or `nil` to pass the stored bytes.
   /// - Throws: The errors of `BackupArchive.readPayload(of:with:chunk:)`.

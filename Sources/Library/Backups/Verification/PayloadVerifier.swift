@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 import Synchronization
 
-/// Reads payloads and compares them with the records of their files. Several can be read at once.
+/// Reads payloads and compares them with the records of their files. Several payloads can be read at the same time.
 final class PayloadVerifier: Sendable {
   private let archive: BackupArchive
   /// Whether each payload is also measured for a seal.
@@ -64,12 +64,12 @@ final class PayloadFiles {
   private let list: FileList
   private let index: FileIndex
   private var reader: FileList.Reader?
-  /// The error of reading the list, which is not a fault of a payload.
+  /// The error of a failed read of the file list, which is not a fault of a payload.
   private(set) var failure: KeyhaulError?
 
   /// Creates a look-up.
   ///
-  /// - Parameter index: The positions of the files with a payload.
+  /// - Parameter index: The locations of the files that have a payload.
   init(_ list: FileList, _ index: FileIndex) {
     self.list = list
     self.index = index

@@ -25,7 +25,7 @@ extension BackupDirectory {
 }
 
 extension FileSystem {
-  /// Returns the unrelated files of an open directory, as `BackupDirectory.unrelatedFiles`.
+  /// Returns the unrelated files of an open directory, as `BackupDirectory.unrelatedFiles` does.
   func unrelatedFiles(
     in directory: borrowing OwnedFileDescriptor, atMost limit: Int
   ) throws(Errno) -> [String] {

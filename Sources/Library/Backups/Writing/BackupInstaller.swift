@@ -69,7 +69,7 @@ package struct BackupInstaller: Sendable {
     return sink.byteCount
   }
 
-  /// Adds the path to an error of writing. Returns other errors unchanged.
+  /// Adds the path to the error of a failed write. Returns other errors unchanged.
   ///
   /// - Parameter byteCount: The required free space in bytes, or `nil` if it is unknown.
   package func explain(_ error: KeyhaulError, path: String, needs byteCount: Int64?) -> KeyhaulError {
@@ -96,7 +96,7 @@ package struct BackupInstaller: Sendable {
 }
 
 extension BackupInstaller {
-  /// Opens a directory around a destination.
+  /// Opens the directory that contains a destination.
   func openDirectory(_ path: String) throws(KeyhaulError) -> OwnedFileDescriptor {
     try systemCall { () throws(Errno) in try system.openDirectory(path) }
   }

@@ -14,14 +14,14 @@ package struct BackupLeftover: Sendable, Hashable {
     case unknown
   }
 
-  /// The path.
+  /// The path of the leftover.
   package let path: String
   /// The protection of the content.
   package let content: Content
-  /// Whether the next write of the backup removes it. An archived copy is not removed.
+  /// Whether the next write of the backup removes the leftover. An archived copy is not removed.
   package let isRemovedByNextWrite: Bool
 
-  /// The maximum size of a container file that is opened.
+  /// The maximum size of a container file that is opened to determine its protection.
   static let maximumOpenedByteCount: Int64 = 16 << 20
 
   /// Returns this user's leftovers next to a backup, sorted by name. Files of running processes and unreadable entries

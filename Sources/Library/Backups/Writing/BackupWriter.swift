@@ -159,7 +159,7 @@ struct BackupAssembly {
     return identifier
   }
 
-  /// Creates a list with the keychain's directory and file, owned by root as on a device.
+  /// Creates a manifest database with the keychain's directory and file, owned by root as on a device.
   private func manifestDatabase(for keychain: StoredContent, time: Int64) throws(KeyhaulError) -> [UInt8] {
     let identifier = try translatingErrors(in: "the manifest database") { () throws(DataProtectionError) in
       try ListedFile.fileIdentifier(domain: KeychainPayload.domain, relativePath: "")
@@ -171,6 +171,7 @@ struct BackupAssembly {
       relativePath: KeychainPayload.relativePath, digest: try keychain.stored.sha1(), encryptionKey: keychain.key,
       mode: 0o100600, inode: 2, userID: 0, groupID: 0, lastModified: time, lastStatusChange: time, birth: time,
       size: Int64(keychain.plainByteCount), protectionClass: Self.keyClass)
+    // The flags are 2 for a directory and 1 for a file.
     return try ManifestDatabaseBuilder.build([
       .init(
         fileIdentifier: identifier, domain: KeychainPayload.domain, relativePath: "", flags: 2,
@@ -187,7 +188,7 @@ struct BackupAssembly {
 }
 
 extension ClassKeys {
-  /// Creates a file key, which is also returned wrapped with the key of a class.
+  /// Creates a file key, and wraps it with the key of a class.
   ///
   /// - Returns: The key in a box, because a noncopyable `Secret` cannot be in a tuple, and the wrapped key.
   func makeFileKey(

@@ -60,7 +60,7 @@ final class DirectorySink: StoredFileSink {
     self.system = system
   }
 
-  /// Sets the permissions of the directory, by default those of only its owner.
+  /// Sets the permissions of the directory. By default, only its owner has access.
   func setPermissions(_ permissions: UInt32) throws(Errno) {
     try system.setPermissions(permissions, of: directory)
   }
@@ -86,8 +86,8 @@ final class DirectorySink: StoredFileSink {
     return try system.openDirectory(name.systemName, in: directory)
   }
 
-  /// Creates a hard link to a file. If the file system does not support this, or the file has another owner, the caller
-  /// copies it.
+  /// Creates a hard link to a file. Returns `false` if this is impossible, for example because the file has a different
+  /// owner. The caller then copies the file.
   func link(_ path: String, from other: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool {
     let linkStatus: FileStatus?
     do throws(Errno) {

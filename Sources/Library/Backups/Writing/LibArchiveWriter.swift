@@ -40,7 +40,7 @@ final class LibArchiveWriter {
   /// Creates a writer.
   ///
   /// - Parameter compresses: Whether to compress. If not, zip entries and gzip blocks are stored, because compressing a
-  ///   gigabyte of ciphertext takes half a minute without benefit. Zstandard detects this itself.
+  ///   gigabyte of ciphertext takes half a minute without benefit. Zstandard detects such data itself.
   init(_ format: ContainerFormat, compresses: Bool, to sink: Sink) throws(KeyhaulError) {
     guard let handle = archive_write_new() else { throw ContainerLibrary.writeFailure }
     self.handle = handle
@@ -76,7 +76,8 @@ final class LibArchiveWriter {
     }
   }
 
-  /// The size of writes to the sink. Longer data is written directly. zlib copies stored data for each block.
+  /// The size of writes to the sink. Longer data is written directly. The blocks of an uncompressed gzip are larger,
+  /// because zlib copies stored data for each block.
   private static func blockByteCount(_ format: ContainerFormat, _ compresses: Bool) -> Int32 {
     format == .gzippedTar && !compresses ? 1 << 18 : 1 << 16
   }

@@ -14,7 +14,7 @@ package protocol StoredFileSink: AnyObject {
   /// - Parameters:
   ///   - path: The path relative to both backups' directories.
   ///   - directory: The other backup's directory.
-  ///   - status: The status of the expected file.
+  ///   - status: The status that the file must have.
   /// - Returns: `false` if the file's bytes must be copied.
   func link(_ path: String, from directory: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool
 }
@@ -37,8 +37,8 @@ extension StoredFileSink {
 
 /// A backup that is being written.
 package struct OutgoingBackup {
-  /// The name of the directory in a container, or in a directory with other content. `nil` if the files have full
-  /// names.
+  /// The name of the directory in a container, or in a directory with other content. `nil` if the files are sent
+  /// with full names.
   package let directoryName: String?
   /// The approximate size, for errors about free space.
   package let byteCount: Int64
@@ -46,7 +46,7 @@ package struct OutgoingBackup {
   package let isEncrypted: Bool
   /// Sends all files to a sink.
   package let send: (any StoredFileSink) throws(KeyhaulError) -> Void
-  /// Checks the result by its temporary path.
+  /// Checks the written backup at its temporary path.
   package var check: (String) throws(KeyhaulError) -> Void = { _ in }
 
   package init(

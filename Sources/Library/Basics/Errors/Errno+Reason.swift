@@ -10,7 +10,7 @@ extension Errno {
     return first.lowercased() + text.dropFirst()
   }
 
-  /// Whether the file does not exist.
+  /// Whether the file, or a directory on its path, does not exist.
   package var isNotFound: Bool { self == .noSuchFileOrDirectory || self == .notDirectory }
 
   /// Whether no space is left: the disk is full, or the user's quota is used up.

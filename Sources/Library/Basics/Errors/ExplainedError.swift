@@ -1,4 +1,4 @@
-/// An error with a description for people and a category that programs can switch on.
+/// An error with a description for users and a category that programs can switch on.
 ///
 /// A conforming type never contains key material, a password or an item's value.
 public protocol ExplainedError: Error, Sendable, CustomStringConvertible {
@@ -55,7 +55,7 @@ public struct ErrorMeaning: Sendable, Hashable {
 
 /// The kinds of failure that a caller can handle. The raw value is the identifier in machine-readable output.
 public enum ErrorCategory: String, Sendable, CaseIterable {
-  /// The operation failed for another reason, such as a full disk.
+  /// The operation failed for a reason without its own category, such as a full disk.
   case failed
   /// A named device, backup or item does not exist.
   case notFound = "not-found"

@@ -2,8 +2,8 @@ package import SystemPackage
 
 /// A failure of an operation on a keychain, a device or a backup, or of a migration.
 ///
-/// Most targets throw this error, so a call from one of them to another needs no conversion. The calls of
-/// `KeychainCrypto` throw `DataProtectionError`. The error never carries key material, a password or an item's value.
+/// Most targets throw this error, so calls between targets need no conversion. The calls of `KeychainCrypto` throw
+/// `DataProtectionError`. The error never carries key material, a password or an item's value.
 public struct KeyhaulError: ExplainedError {
   /// The part of the library that declares an error's code.
   public struct Domain: Sendable, Hashable {
@@ -13,7 +13,7 @@ public struct KeyhaulError: ExplainedError {
     package init(_ name: String) { self.name = name }
   }
 
-  /// A kind of error, for a program to switch on. Each target declares its own as static members.
+  /// A kind of error, for a program to switch on. Each target declares its own codes as static members.
   public struct Code: Sendable {
     /// The identifier in machine-readable output, which is unique in its domain.
     public let rawValue: String
@@ -63,7 +63,7 @@ public struct KeyhaulError: ExplainedError {
   ///   - code: The kind of error.
   ///   - reason: The specific reason, with its location.
   ///   - subject: The name or path of the device or file that the error is about.
-  ///   - meaning: The error's own category, summary and remedy; `nil` if the error has those of the code.
+  ///   - meaning: The error's own category, summary and remedy; `nil` to use those of the code.
   ///   - errno: The error of the system call that failed.
   ///   - underlying: The error of a format, a rule or the cryptography that caused this error.
   ///   - stage: Whether the change was already made when the error happened.

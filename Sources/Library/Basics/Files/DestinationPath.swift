@@ -21,7 +21,7 @@ package struct DestinationPath: Sendable {
     return ".\(stem).\(random).\(suffix)"
   }
 
-  /// The destination's name, shortened to 200 bytes if it is longer, so that the name of a sibling stays below the usual
+  /// The destination's name, shortened to 200 bytes if it is longer. The name of a sibling then stays below the usual
   /// limit of 255 bytes.
   private var stem: String {
     let maximumByteCount = 200
@@ -32,12 +32,14 @@ package struct DestinationPath: Sendable {
 
   /// Returns whether `sibling(_:)` makes this name for a file that is being written. Names of replaced backups never
   /// match.
-  package func isTemporarySibling(_ candidate: String) -> Bool { isSibling(candidate, "tmp") }
+  package func isTemporarySibling(_ candidate: String) -> Bool { isSibling(candidate, suffix: "tmp") }
 
   /// Returns whether `sibling(_:)` makes this name, for a new or a replaced file.
-  package func isSibling(_ candidate: String) -> Bool { isTemporarySibling(candidate) || isSibling(candidate, "old") }
+  package func isSibling(_ candidate: String) -> Bool {
+    isTemporarySibling(candidate) || isSibling(candidate, suffix: "old")
+  }
 
-  private func isSibling(_ candidate: String, _ suffix: String) -> Bool {
+  private func isSibling(_ candidate: String, suffix: String) -> Bool {
     let prefix = ".\(stem)."
     guard candidate.hasPrefix(prefix), candidate.hasSuffix("." + suffix) else { return false }
     let digits = candidate.dropFirst(prefix.count).dropLast(suffix.count + 1)

@@ -20,8 +20,8 @@ package struct FileLock: ~Copyable, Sendable {
 
   /// Replaces the contents of the locked file.
   ///
-  /// The file is not truncated before it is written, because ext4 writes a truncated file to the disk as soon as it is
-  /// closed. If writing fails, the file is empty.
+  /// The file is not truncated before it is written: ext4 writes a truncated file to the disk as soon as it is closed,
+  /// which takes time. If writing fails, the file is empty.
   /// Source: ext4(5), `auto_da_alloc`.
   package borrowing func replaceContents(with bytes: [UInt8], _ system: FileSystem) throws(Errno) {
     let raw = file.raw
@@ -62,12 +62,14 @@ extension FileSystem {
 
   /// Marks a file or directory as being written, until the descriptor is closed.
   ///
-  /// - Returns: Whether no other process has marked it; always `false` on a file system without locks.
+  /// - Returns: Whether it is now marked. `false` if another process has marked it, and on a file system without locks.
   package func claim(_ file: borrowing OwnedFileDescriptor) -> Bool { (try? tryLock(file.raw, .exclusive)) == true }
 
   /// Removes the mark of `claim(_:)`, even if a starting child process has a copy of the descriptor.
   package func unclaim(_ file: borrowing OwnedFileDescriptor) { SystemCalls.unlock(file.raw) }
 
+  /// Locks a file without waiting.
+  ///
   /// - Returns: Whether the file is now locked; `false` if another process has a conflicting lock.
   private func tryLock(_ file: FileDescriptor, _ kind: FileLock.Kind) throws(Errno) -> Bool {
     do throws(Errno) {
@@ -103,7 +105,7 @@ extension FileSystem {
   /// Locks the file or directory at a path that the user entered, without waiting. Links are followed, so the lock
   /// applies under every name of the file.
   package func lock(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock {
-    // Another process may replace the file between the calls. The new file is then locked.
+    // Another process may replace the file before it is locked. The next attempt then locks the new file.
     for _ in 0..<Self.maximumAttemptCount {
       switch try lockOnce(at: path, kind) {
       case .some(let lock): return lock
@@ -116,6 +118,8 @@ extension FileSystem {
   /// The number of times that another process may replace the file before it counts as locked.
   private static let maximumAttemptCount = 1000
 
+  /// Opens and locks the file or directory at a path.
+  ///
   /// - Returns: The lock, or `nil` if the path now leads to a different file from the locked one.
   private func lockOnce(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock? {
     // A pipe is not opened, because closing it again would interrupt its writer.
@@ -158,6 +162,8 @@ package struct LockTimeout {
   private let start = ContinuousClock.now
   private var slept = Duration.zero
 
+  /// Creates a wait that has not begun.
+  ///
   /// - Parameters:
   ///   - limit: The maximum time to wait.
   ///   - sleep: Sleeps for a duration, or until a signal arrives.

@@ -4,7 +4,8 @@ package import SystemPackage
 package enum PreservedAccess: Sendable {
   /// Neither. Only the file's creator has access.
   case none
-  /// The owner and group, with access for the owner only: for a file with more unencrypted content than the old one.
+  /// The owner and group, with access for the owner only: for a file with more unencrypted content than the replaced
+  /// file.
   case owner
   /// The owner, the group, and the access of other users.
   case all
@@ -92,7 +93,7 @@ package struct FileReplacement: Sendable {
   ) throws(Failure) {
     do throws(Errno) {
       switch target {
-      case .nothing: try system.renameToNew(temporary, destination.name, in: parent)
+      case .nothing: try system.rename(temporary, toNew: destination.name, in: parent)
       case .file, .anything: try system.rename(temporary, to: destination.name, in: parent)
       }
     } catch {
@@ -132,6 +133,7 @@ package struct FileReplacement: Sendable {
     }
   }
 
+  /// Calls a closure, and converts its system error with `explain`.
   private func calling<Value: ~Copyable, Failure: Error>(
     _ explain: (Refusal) -> Failure, _ body: () throws(Errno) -> Value
   ) throws(Failure) -> Value {

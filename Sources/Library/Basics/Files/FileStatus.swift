@@ -31,7 +31,7 @@ package struct FileStatus: Sendable {
   /// Returns whether both are the same file, possibly under different names.
   package func isSame(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
 
-  /// Returns whether this is the same file and the system has recorded no change since.
+  /// Returns whether this is the same file and the system has recorded no change since `earlier`.
   package func isUnchanged(since earlier: FileStatus) -> Bool {
     isSame(as: earlier) && byteCount == earlier.byteCount && changeTimes == earlier.changeTimes
   }

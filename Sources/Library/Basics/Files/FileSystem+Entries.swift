@@ -9,12 +9,12 @@ extension FileSystem {
 
   /// Renames a file or directory to a new name that must not exist yet.
   ///
-  /// - Throws: `.fileExists` if the name exists. On a file system without such a rename, the name is checked first, and
-  ///   a name that appears between the two calls is replaced.
-  package func renameToNew(_ old: String, _ new: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
+  /// - Throws: `.fileExists` if the name exists. If the file system cannot check this in one call, the name is checked
+  ///   first, and a name that appears after the check is replaced.
+  package func rename(_ old: String, toNew new: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
     do throws(Errno) {
-      try perform(.rename, omitted: ()) { _ in try SystemCalls.renameToNew(old, new, in: raw) }
+      try perform(.rename, omitted: ()) { _ in try SystemCalls.rename(old, toNew: new, in: raw) }
     } catch {
       guard error == .noFunction || error == .invalidArgument || error == .notSupported else { throw error }
       if try status(of: new.systemName, in: parent) != nil { throw Errno.fileExists }

@@ -23,6 +23,7 @@ extension FileSystem {
   package func exposure(of path: String) throws(Errno) -> FileExposure? {
     let start = path.hasPrefix("/") ? path : try SystemCalls.workingDirectoryPath() + "/" + path
     var remainingNames = Self.reversedNames(ofPath: start)
+    // Without a slash at its end, and so empty for the root.
     var folder = ""
     var linkCount = 0
     if let exposure = try checkedEntry(at: "/")?.exposure { return exposure }

@@ -1,6 +1,7 @@
 package import SystemPackage
 
-/// Reads the status of files, and sets their permissions and owners.
+/// Reads the status of files, and sets their permissions and owners. A test can make `perform` skip a call and return
+/// the value of `omitted`.
 extension FileSystem {
   package func status(of file: FileDescriptor) throws(Errno) -> FileStatus {
     FileStatus(try perform(.status) { _ in try Stat(file, retryOnInterrupt: false) })
@@ -39,7 +40,7 @@ extension FileSystem {
     (try? status(of: path, followsLink: true))?.kind == .directory
   }
 
-  /// Sets the permissions of a newly created file or directory, which only its owner could access.
+  /// Sets the permissions of a new file or directory, which was created with access for its owner only.
   package func setPermissions(_ permissions: UInt32, of file: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = file.raw
     try perform(.permissions, omitted: ()) { _ in
@@ -61,7 +62,7 @@ extension FileSystem {
     do throws(Errno) {
       try perform(.permissions, omitted: ()) { _ in try SystemCalls.setOwner(status.owner, status.group, of: raw) }
     } catch {
-      // A user other than root may still choose among their own groups. -1 leaves the owner unchanged.
+      // A user other than root may still choose among their own groups. `.max` (-1 in C) leaves the owner unchanged.
       try? perform(.permissions, omitted: ()) { _ in try SystemCalls.setOwner(.max, status.group, of: raw) }
     }
   }
@@ -80,7 +81,8 @@ extension FileSystem {
       current = try status(of: file.raw)
     }
     var permissions = preserved == .all ? replaced.permissions : current.permissions
-    // The group's bits are three positions above the others' bits. 0o6000 is set-user-ID and set-group-ID.
+    // The group's bits are three positions above the others' bits. The set-user-ID and set-group-ID bits, 0o6000, are
+    // removed.
     if current.group != replaced.group { permissions &= 0o1707 | (permissions & 0o007) << 3 }
     // A file system without permissions reports equal permissions for every file, and refuses to change them.
     if current.permissions != permissions { try setPermissions(permissions, of: file) }

@@ -4,9 +4,10 @@ package import SystemPackage
 extension FileSystem {
   /// Moves an entry to another directory of the same file system; an existing entry with the new name is replaced.
   package func rename(
-    _ old: String, in parent: borrowing OwnedFileDescriptor, to new: String, in other: borrowing OwnedFileDescriptor
+    _ old: String, in parent: borrowing OwnedFileDescriptor, to new: String,
+    in newParent: borrowing OwnedFileDescriptor
   ) throws(Errno) {
-    let (from, to) = (parent.raw, other.raw)
+    let (from, to) = (parent.raw, newParent.raw)
     try perform(.rename, omitted: ()) { _ in try SystemCalls.rename(old, in: from, to: new, in: to) }
   }
 
@@ -16,18 +17,19 @@ extension FileSystem {
   ///   - path: The path of the file, relative to `parent`.
   ///   - parent: The directory that `path` starts from.
   ///   - new: The name of the link.
-  ///   - other: The directory of the link.
+  ///   - newParent: The directory of the link.
   package func linkFile(
-    _ path: String, in parent: borrowing OwnedFileDescriptor, as new: String, in other: borrowing OwnedFileDescriptor
+    _ path: String, in parent: borrowing OwnedFileDescriptor, as new: String,
+    in newParent: borrowing OwnedFileDescriptor
   ) throws(Errno) {
-    let (from, to) = (parent.raw, other.raw)
+    let (from, to) = (parent.raw, newParent.raw)
     try perform(.link, omitted: ()) { _ in try SystemCalls.linkFile(path, in: from, to: new, in: to) }
   }
 
   /// Creates a symbolic link, which must not exist yet. Its target is not checked.
   package func makeLink(to target: String, _ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
-    try perform(.create, omitted: ()) { _ in try SystemCalls.makeLink(target, name, in: raw) }
+    try perform(.create, omitted: ()) { _ in try SystemCalls.makeLink(to: target, name, in: raw) }
   }
 
   /// Returns the target of a symbolic link, or `nil` if it is not UTF-8.

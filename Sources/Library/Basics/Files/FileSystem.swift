@@ -93,7 +93,7 @@ extension FileSystem.Name {
   package var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// Finds and removes what interrupted writes left.
+/// Finds and removes the entries that interrupted writes left.
 extension FileSystem {
   /// An entry that an interrupted process left next to a destination.
   package struct Leftover {
@@ -102,7 +102,7 @@ extension FileSystem {
   }
 
   /// Calls a closure for each file or directory that a killed process left next to a destination. Such an entry has a
-  /// temporary name and belongs to this user.
+  /// temporary name and belongs to the current user.
   ///
   /// Entries that cannot be read are skipped, and so are entries that a running process is writing and has locked.
   ///
@@ -113,7 +113,7 @@ extension FileSystem {
   /// - Throws: The system's error if the directory cannot be listed.
   package func forEachLeftover(
     of destination: DestinationPath, in parent: borrowing OwnedFileDescriptor,
-    _ body: (Leftover, borrowing OwnedFileDescriptor) -> Void
+    _ body: (_ leftover: Leftover, _ parent: borrowing OwnedFileDescriptor) -> Void
   ) throws(Errno) {
     for bytes in try names(in: parent) {
       guard let name = bytes.validText, destination.isSibling(name), let file = try? openForReading(name, in: parent),
@@ -135,7 +135,7 @@ extension FileSystem {
   ///   - keeping: Returns whether to keep an entry because another process may have put something into it.
   package func removeLeftovers(
     of destination: DestinationPath, _ kind: FileStatus.Kind, in parent: borrowing OwnedFileDescriptor,
-    keeping: (_ name: Name, borrowing OwnedFileDescriptor) -> Bool = { _, _ in false }
+    keeping: (_ name: Name, _ parent: borrowing OwnedFileDescriptor) -> Bool = { _, _ in false }
   ) {
     try? forEachLeftover(of: destination, in: parent) { leftover, parent in
       guard destination.isTemporarySibling(leftover.name), leftover.status.kind == kind,
@@ -164,6 +164,7 @@ extension FileSystem {
     }
   }
 
+  /// Returns the first half of a buffer if a test shortens the call, otherwise the complete buffer.
   private static func half(
     of buffer: UnsafeMutableRawBufferPointer, _ isShort: Bool
   ) -> UnsafeMutableRawBufferPointer {

@@ -9,7 +9,7 @@ import SystemPackage
   package import Darwin
 #endif
 
-/// The file system calls that `SystemPackage` lacks. Each is made once, without retries or any other policy.
+/// The file system calls that `SystemPackage` lacks. Each call is made once, without retries.
 enum SystemCalls {
   /// A file or directory name as the system stores it: bytes with a NUL at the end, not always UTF-8.
   typealias Name = UnsafePointer<CChar>
@@ -35,7 +35,7 @@ enum SystemCalls {
     FileDescriptor(rawValue: try checked(mkstemp(&pattern)))
   }
 
-  /// Closes a descriptor in the programs that this process starts.
+  /// Makes the system close a descriptor in the programs that this process starts.
   static func setCloseOnExec(_ file: FileDescriptor) throws(Errno) {
     _ = try checked(fcntl(file.rawValue, F_SETFD, FD_CLOEXEC))
   }
@@ -63,18 +63,18 @@ enum SystemCalls {
   }
 
   static func rename(
-    _ old: Name, in directory: FileDescriptor, to new: Name, in other: FileDescriptor
+    _ old: Name, in directory: FileDescriptor, to new: Name, in newDirectory: FileDescriptor
   ) throws(Errno) {
-    _ = try checked(renameat(directory.rawValue, old, other.rawValue, new))
+    _ = try checked(renameat(directory.rawValue, old, newDirectory.rawValue, new))
   }
 
   static func linkFile(
-    _ old: Name, in directory: FileDescriptor, to new: Name, in other: FileDescriptor
+    _ old: Name, in directory: FileDescriptor, to new: Name, in newDirectory: FileDescriptor
   ) throws(Errno) {
-    _ = try checked(linkat(directory.rawValue, old, other.rawValue, new, 0))
+    _ = try checked(linkat(directory.rawValue, old, newDirectory.rawValue, new, 0))
   }
 
-  static func makeLink(_ target: Name, _ name: Name, in directory: FileDescriptor) throws(Errno) {
+  static func makeLink(to target: Name, _ name: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(symlinkat(target, directory.rawValue, name))
   }
 
@@ -119,7 +119,7 @@ enum SystemCalls {
   /// Renames an entry to a name that must not exist yet.
   ///
   /// - Throws: `.fileExists` if the new name exists; `.noFunction` or another error if the file system cannot check.
-  static func renameToNew(_ old: Name, _ new: Name, in directory: FileDescriptor) throws(Errno) {
+  static func rename(_ old: Name, toNew new: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(keyhaul_rename_new(directory.rawValue, old, new))
   }
 

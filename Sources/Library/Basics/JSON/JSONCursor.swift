@@ -1,4 +1,4 @@
-/// A value in a JSON document together with its path, so that every error names its location.
+/// A value in a JSON document together with its path, which every error names.
 package struct JSONCursor {
   package struct Fault: Error, Equatable {
     /// The path, such as `items[3].attributes.acct`.
@@ -37,7 +37,7 @@ package struct JSONCursor {
     return node
   }
 
-  /// Throws if an object lacks any of these members; the error lists all missing ones.
+  /// Throws if an object lacks any of these members; the error lists all missing members.
   package func require(_ keys: [String]) throws(Fault) {
     let fields = try fields()
     let presentKeys = fields.map { key, _ in key }
@@ -84,8 +84,10 @@ package struct JSONCursor {
     throw child(key, value).fault("is not a known member; known members: \(keys.joined(separator: ", "))")
   }
 
-  /// Throws if the value differs from the one that Keyhaul would write for it. An unknown member or an explicit null is
-  /// such a difference.
+  /// Throws if the value contains anything that Keyhaul would not write, such as an unknown member, an explicit null or
+  /// a different number of elements. A missing member is not an error here.
+  ///
+  /// - Parameter written: The value that Keyhaul writes for the same content.
   package func requireNothing(beyond written: JSONValue) throws(Fault) {
     switch (value, written) {
     case (.object(let fields), .object):
@@ -133,7 +135,7 @@ package struct JSONCursor {
   }
 
   /// Returns an integer that is at least `minimum`.
-  package func count(from minimum: Int) throws(Fault) -> Int {
+  package func count(atLeast minimum: Int) throws(Fault) -> Int {
     guard let number = Int(exactly: try integer()), number >= minimum else { throw fault("is less than \(minimum)") }
     return number
   }

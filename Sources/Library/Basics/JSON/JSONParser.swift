@@ -6,15 +6,15 @@ package struct JSONParseError: Error, Equatable {
   /// Whether the bytes may be JSON but exceed a limit.
   package var isOverLimit = false
 
-  /// Returns the location as "line 3, column 7", both counted from 1 and columns in Unicode scalars, or `nil` if it is
-  /// unknown.
+  /// Returns the location as "line 3, column 7", or `nil` if it is unknown. Both numbers start at 1. Columns are
+  /// counted in Unicode scalars.
   ///
   /// - Parameter bytes: The document.
   package func location(in bytes: [UInt8]) -> String? {
     guard let offset else { return nil }
-    let lineStart = bytes.prefix(offset).reversed().prefix { $0 != UInt8(ascii: "\n") }
+    let lineBytes = bytes.prefix(offset).reversed().prefix { $0 != UInt8(ascii: "\n") }
     // Counts scalars: in UTF-8, the bytes of a scalar after its first one begin with the bits 10.
-    let column = lineStart.count { $0 & 0b1100_0000 != 0b1000_0000 }
+    let column = lineBytes.count { $0 & 0b1100_0000 != 0b1000_0000 }
     let line = JSONValue.line(of: offset, in: bytes)
     // Editors do not count a byte order mark as a character of the first line.
     let isAfterMark = line == 1 && offset > 0 && UTF8Scalars.byteOrderMarkCount(of: bytes) > 0
@@ -31,7 +31,7 @@ package enum JSONPathComponent: Equatable, Sendable {
 extension JSONValue {
   /// The deepest nesting of arrays and objects.
   package static let maximumDepth = 100
-  /// The maximum number of values in a document: more than three times those of a plan for 100,000 items.
+  /// The maximum number of values in a document: more than three times the number in a plan for 100,000 items.
   package static let maximumValueCount = 5_000_000
 
   /// Parses a document (RFC 8259): UTF-8, one value, no duplicate names in an object, no number out of range. A byte
@@ -47,7 +47,7 @@ extension JSONValue {
     parsing bytes: [UInt8], acceptingAtMost limit: Int = Self.maximumValueCount, decodingLazily member: String? = nil
   ) throws(JSONParseError) {
     guard bytes.withUnsafeBytes({ UTF8Scalars.isValid($0) }) else { throw JSONParseError(reason: "it is not JSON") }
-    var parser = JSONParser(bytes: bytes, remaining: limit, lazyMember: member)
+    var parser = JSONParser(bytes: bytes, remainingValueCount: limit, lazyMember: member)
     do throws(JSONParseError) {
       self = try parser.document()
     } catch {
@@ -60,7 +60,7 @@ extension JSONValue {
   /// - Parameter path: The path from the document's root value to the value.
   /// - Returns: The line, or `nil` if there is no value at `path` or the bytes are not a JSON document.
   package static func line(of path: [JSONPathComponent], in bytes: [UInt8]) -> Int? {
-    var parser = JSONParser(bytes: bytes, remaining: maximumValueCount, target: path)
+    var parser = JSONParser(bytes: bytes, remainingValueCount: maximumValueCount, target: path)
     do throws(JSONParseError) { _ = try parser.document() } catch { return nil }
     return parser.targetOffset.map { line(of: $0, in: bytes) }
   }
@@ -73,7 +73,7 @@ extension JSONValue {
 private struct JSONParser {
   let bytes: [UInt8]
   /// The number of values that are still accepted.
-  var remaining: Int
+  var remainingValueCount: Int
   var position = 0
   /// The path of the value whose offset is requested.
   var target: [JSONPathComponent] = []
@@ -107,13 +107,14 @@ private struct JSONParser {
     guard consume(byte) else { throw Self.malformed }
   }
 
+  /// Skips spaces, line feeds, carriage returns and tabs.
   private mutating func skipBlanks() {
     while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
   }
 
   private mutating func value(depth: Int, isLazy: Bool = false) throws(JSONParseError) -> JSONValue {
-    remaining -= 1
-    guard remaining >= 0 else {
+    remainingValueCount -= 1
+    guard remainingValueCount >= 0 else {
       throw JSONParseError(reason: "it has more values than Keyhaul reads", isOverLimit: true)
     }
     switch next {
@@ -127,14 +128,15 @@ private struct JSONParser {
     }
   }
 
-  /// Records the start of a value in an array or object.
+  /// Records the start of a value in an array or object, to find the value at `target`.
   ///
   /// - Parameters:
-  ///   - step: The path component of the value.
+  ///   - component: The value's path component in the array or object.
   ///   - start: The offset of the value.
   ///   - depth: The depth of the array or object, at least 1.
-  private mutating func beginValue(_ step: @autoclosure () -> JSONPathComponent, at start: Int, depth: Int) {
-    guard targetOffset == nil, matchedCount == depth - 1, matchedCount < target.count, target[matchedCount] == step()
+  private mutating func beginValue(_ component: @autoclosure () -> JSONPathComponent, at start: Int, depth: Int) {
+    guard targetOffset == nil, matchedCount == depth - 1, matchedCount < target.count,
+      target[matchedCount] == component()
     else {
       return
     }
@@ -161,14 +163,16 @@ private struct JSONParser {
     var starts: [Int] = []
     try forEachElement(depth: depth) { starts.append($1) }
     return .elements(count: starts.count) { [bytes, starts] index in
-      var parser = JSONParser(bytes: bytes, remaining: .max, position: starts[index])
+      var parser = JSONParser(bytes: bytes, remainingValueCount: .max, position: starts[index])
       // An error is impossible, because the bytes have been parsed before.
       do throws(JSONParseError) { return try parser.value(depth: depth) } catch { return .null }
     }
   }
 
   /// Parses an array and calls a closure with each element and its offset.
-  private mutating func forEachElement(depth: Int, _ body: (JSONValue, Int) -> Void) throws(JSONParseError) {
+  private mutating func forEachElement(
+    depth: Int, _ body: (_ element: JSONValue, _ offset: Int) -> Void
+  ) throws(JSONParseError) {
     try check(depth)
     try expect(UInt8(ascii: "["))
     skipBlanks()

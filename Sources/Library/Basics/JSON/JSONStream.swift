@@ -10,8 +10,9 @@ package struct JSONStream: ~Copyable {
   /// The closing brackets of the open objects and arrays, the innermost last.
   private var brackets: [String] = []
 
-  /// Starts a document in which the array to fill is empty and comes last, at any depth. Writes everything before that
-  /// array, and its opening bracket.
+  /// Starts a document, up to the opening bracket of the array to fill.
+  ///
+  /// - Parameter document: The document. Its last value, at any depth, is an empty array, which `append(_:to:)` fills.
   package init(_ document: JSONValue) {
     var container: JSONValue? = document
     while let current = container {
@@ -22,7 +23,7 @@ package struct JSONStream: ~Copyable {
       brackets.append(fields == nil ? "]" : "}")
       for (index, value) in values.enumerated() {
         begin(names?[index], isFirst: index == 0)
-        // The last value contains the array to fill, or is it.
+        // The last value contains the array to fill, or is that array.
         if index < values.count - 1 { value.write(to: &buffer, indent: 2 * brackets.count) }
       }
       container = values.last
@@ -32,8 +33,8 @@ package struct JSONStream: ~Copyable {
   /// Appends an element to the array.
   ///
   /// - Parameters:
-  ///   - element: The element.
-  ///   - output: Called with bytes to write, some kilobytes at a time. They are valid only during the call.
+  ///   - element: The element to append.
+  ///   - output: Called with a chunk of bytes to write, once enough are collected. They are valid only during the call.
   package mutating func append<Failure: Error>(
     _ element: JSONValue, to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -49,12 +50,13 @@ package struct JSONStream: ~Copyable {
   package consuming func end<Failure: Error>(
     _ fields: [(String, JSONValue)] = [], to output: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    // The bracket of an empty array stays on the line of its opening bracket; all others start a line.
+    // The bracket of an empty array stays on the line of its opening bracket; all other brackets start a line.
     var startsLine = !isArrayEmpty
     while let bracket = brackets.popLast() {
       if startsLine { JSONValue.startLine(indentedBy: 2 * brackets.count, in: &buffer) }
       startsLine = true
       buffer.append(bracket)
+      // If a single bracket is left, only the root object is open.
       for (name, value) in fields where brackets.count == 1 {
         begin(name, isFirst: false)
         value.write(to: &buffer, indent: 2)

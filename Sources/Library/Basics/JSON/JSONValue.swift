@@ -1,5 +1,5 @@
-/// A JSON value (RFC 8259). Objects keep the order of their members, so that equal reports have equal bytes, and
-/// integers stay exact.
+/// A JSON value (RFC 8259). Objects keep the order of their members, so equal reports have equal bytes. Integers stay
+/// exact.
 package enum JSONValue: Sendable {
   case null
   case boolean(Bool)
@@ -13,7 +13,7 @@ package enum JSONValue: Sendable {
   case elements(count: Int, @Sendable (Int) -> JSONValue)
   case object([(String, JSONValue)])
 
-  /// The text form of secret bytes in a string.
+  /// The encoding of secret bytes in a JSON string.
   package enum SensitiveEncoding: Sendable {
     /// The bytes as UTF-8; invalid bytes are replaced.
     case text
@@ -46,7 +46,7 @@ extension JSONValue {
     .elements(count: elements.count) { make(elements[$0]) }
   }
 
-  /// Returns an object with additional members at its end; any other value unchanged.
+  /// Returns an object with additional members at its end. A value that is not an object is returned unchanged.
   package func adding(_ members: [(String, JSONValue)]) -> JSONValue {
     guard case .object(let existing) = self else { return self }
     return .object(existing + members)
@@ -143,8 +143,8 @@ extension JSONValue {
     buffer.append(UInt8(ascii: "\n"))
   }
 
-  /// Calls a closure with the document's bytes, some kilobytes at a time, so that no more of them are in memory at
-  /// once.
+  /// Calls a closure with the document's bytes, in chunks of at least `JSONStream.chunkByteCount` bytes except the
+  /// last. A chunk ends after an element of an array, so a document with a long array is never in memory at once.
   package func forEachChunk<Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -158,11 +158,17 @@ extension JSONValue {
     try buffer.withBytes(body)
   }
 
+  /// Appends the value.
+  ///
+  /// - Parameter indent: The number of additional spaces before every line except the first, or `nil` to write the
+  ///   value on one line.
   package func write(to buffer: inout SensitiveBuffer, indent: Int?) {
     write(to: &buffer, indent: indent) { (_: inout SensitiveBuffer) in }
   }
 
-  /// - Parameter afterElement: Called after each element of an array; it may remove the bytes written so far.
+  /// Appends the value.
+  ///
+  /// - Parameter afterElement: Called with the buffer after each element of an array. It may empty the buffer.
   private func write<Failure: Error>(
     to buffer: inout SensitiveBuffer, indent: Int?, afterElement: (inout SensitiveBuffer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -233,7 +239,7 @@ extension JSONValue {
 
   /// Escapes every character that a terminal would act on or hide, so that a document can be displayed safely.
   private static func writeEscaped(_ utf8: UnsafeRawBufferPointer, to buffer: inout SensitiveBuffer) {
-    // Most texts need no escapes. The bytes before the first one that may need one are copied at once.
+    // Most texts need no escapes. The bytes before the first byte that may need an escape are copied at once.
     let plain = utf8.prefix {
       (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
     }

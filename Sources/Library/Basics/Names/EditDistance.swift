@@ -1,11 +1,10 @@
-/// Compares words, to suggest the correction of a mistyped one.
+/// Compares words, to suggest the intended word for a mistyped word.
 package enum EditDistance {
   /// Returns the number of insertions, deletions, replacements and swaps of neighbors (optimal string alignment).
   package static func between(_ left: String, _ right: String) -> Int {
     let (left, right) = (Array(left), Array(right))
     guard !left.isEmpty, !right.isEmpty else { return max(left.count, right.count) }
-    // A column of row r is the distance between the first r letters of `left` and the column's number of letters of
-    // `right`.
+    // Column c of row r is the distance between the first r letters of `left` and the first c letters of `right`.
     var rowBeforePrevious: [Int] = []
     var previousRow = Array(0...right.count)
     for row in 1...left.count {
@@ -28,6 +27,7 @@ package enum EditDistance {
   /// A candidate is near if it begins with the word, which must have at least two letters. It is also near if at most a
   /// third of its letters differ. The limit is at least one and at most three letters, but never all of them.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
+    // Comparing a very long word would take too long.
     guard word.count <= 64 else { return nil }
     let nearCandidates = candidates.map { (name: $0, distance: between(word.lowercased(), $0)) }.filter { candidate in
       let letterCount = candidate.name.count

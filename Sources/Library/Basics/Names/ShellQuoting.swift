@@ -1,4 +1,4 @@
-/// Quotes names for commands that people copy to a shell.
+/// Quotes names for commands that users copy to a shell.
 package enum ShellQuoting {
   /// Returns a name with control characters escaped, in single quotes if the shell would otherwise interpret it.
   package static func quote(_ name: String) -> String {
@@ -16,7 +16,7 @@ package enum ShellQuoting {
   /// - Parameters:
   ///   - argument: The argument that the user typed, or `nil` if the source was a stream.
   ///   - placeholder: A word in capitals.
-  /// - Returns: The quoted argument, or the placeholder if there is no argument or it contains characters that are
+  /// - Returns: The quoted argument. The placeholder if there is no argument, or if it contains characters that are
   ///   displayed as escapes and so cannot be copied.
   package static func argument(_ argument: String?, placeholder: String) -> String {
     guard let argument, !argument.isEmpty, UntrustedText.escaped(argument) == argument else { return placeholder }

@@ -4,7 +4,7 @@
 /// Every character that is not plainly visible becomes an escape such as `\u{202E}`; machine-readable output keeps
 /// names unchanged.
 package enum UntrustedText {
-  /// Returns a text with every character escaped that a terminal would act on or not display.
+  /// Returns the text, with an escape for every character that a terminal would act on or not display.
   ///
   /// - Parameters:
   ///   - text: The text.
@@ -46,8 +46,8 @@ package enum UntrustedText {
     }
   }
 
-  /// Returns a name in quotes for an error's text, cut after 120 characters. Quotes and backslashes in it get a
-  /// backslash.
+  /// Returns a name in quotes for an error's text, cut after 120 Unicode scalars. Quotes and backslashes in the name
+  /// get a backslash.
   package static func quoted(_ name: String) -> String {
     let maximumCount = 120
     var result = "\""

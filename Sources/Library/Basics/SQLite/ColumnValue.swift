@@ -11,7 +11,7 @@ package enum ColumnValue: Hashable, Sendable {
 
   package static func text(_ string: String) -> ColumnValue { .text(Array(string.utf8)) }
 
-  /// Returns data as a column stores it: no bytes are stored as the empty text.
+  /// Returns data as a column stores it. Empty data is stored as empty text.
   package static func data(_ bytes: [UInt8]) -> ColumnValue { bytes.isEmpty ? .text([]) : .blob(bytes) }
 
   package var isEmptyTextOrBlob: Bool {

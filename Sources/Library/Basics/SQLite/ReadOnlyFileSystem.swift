@@ -7,7 +7,7 @@ import CSQLite
 enum ReadOnlyFileSystem {
   static let name = "keyhaul-read-only"
 
-  /// The databases that SQLite is about to open, by their paths, and the number of paths that were assigned so far.
+  /// The databases that SQLite is about to open, by their paths, and the number of assigned paths.
   private static let pending = Locked<(pathCount: Int, databases: [String: PendingDatabase])>((0, [:]))
 
   /// Wraps the content of a database, because `Unmanaged` requires a class. SQLite opens the database on the same thread.
@@ -49,6 +49,7 @@ enum ReadOnlyFileSystem {
     var system = standard.pointee
     system.iVersion = 1
     system.szOsFile = Int32(MemoryLayout<OpenFile>.size)
+    // The paths are decimal numbers.
     system.mxPathname = 64
     system.pNext = nil
     system.zName = UnsafePointer(lastingCopy(of: name))

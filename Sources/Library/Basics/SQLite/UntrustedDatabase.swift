@@ -27,7 +27,7 @@ package final class UntrustedDatabase<Failure: Error> {
     self.convert = convert
     let opened = ReadOnlyFileSystem.open(content)
     try adopt(opened.connection, openResult: opened.code, limits: limits)
-    try set(["cell_size_check = ON", "mmap_size = 0", "query_only = ON", "temp_store = MEMORY"])
+    try setPragmas(["cell_size_check = ON", "mmap_size = 0", "query_only = ON", "temp_store = MEMORY"])
   }
 
   /// Opens an existing file for changes and begins a transaction. No other process can use the database at the same
@@ -43,16 +43,16 @@ package final class UntrustedDatabase<Failure: Error> {
     content = nil
     self.convert = convert
     // The last connection that closes a database merges its log into the file, even if nothing was changed. That would
-    // write to the database. If there is no log, closing only removes the empty one that SQLite creates.
+    // write to the database. If there is no log, closing only removes the empty log that SQLite creates.
     let hasLog = Self.hasLog(beside: path)
     var opened: OpaquePointer?
     let result = sqlite3_open_v2(path, &opened, SQLITE_OPEN_READWRITE, nil)
     try adopt(opened, openResult: result, limits: limits)
     guard sqlite3_db_readonly(handle, "main") == 0 else { throw convert(SQLiteFailure(.readOnly, "it is read only")) }
-    try setSwitch(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, hasLog ? 1 : 0)
-    // Locking must be exclusive before the first read, because every other connection to a database with a log holds a
-    // shared lock.
-    try set(["locking_mode = EXCLUSIVE", "cache_spill = OFF", "cell_size_check = ON", "temp_store = MEMORY"])
+    try setSwitch(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, to: hasLog ? 1 : 0)
+    // Exclusive locking must be set before the first read. It then conflicts with the shared lock that every other
+    // connection to a database with a log holds.
+    try setPragmas(["locking_mode = EXCLUSIVE", "cache_spill = OFF", "cell_size_check = ON", "temp_store = MEMORY"])
     try run("BEGIN EXCLUSIVE")
   }
 
@@ -79,12 +79,12 @@ package final class UntrustedDatabase<Failure: Error> {
       sqlite3_free(memory)
       throw error
     }
-    // SQLite frees the bytes, even if this fails.
+    // SQLite frees the bytes, even if this call fails.
     let result = sqlite3_deserialize(
       handle, "main", memory.assumingMemoryBound(to: UInt8.self), Int64(byteCount), Int64(byteCount),
       UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE))
     guard result == SQLITE_OK else { throw failure(result) }
-    try set(["secure_delete = ON", "temp_store = MEMORY"])
+    try setPragmas(["secure_delete = ON", "temp_store = MEMORY"])
     try run("BEGIN")
   }
 
@@ -107,20 +107,20 @@ package final class UntrustedDatabase<Failure: Error> {
     guard result == SQLITE_OK, connection != nil else {
       throw convert(SQLiteFailure(result, of: connection, isOpening: true))
     }
-    for (option, value) in Hardening.switches { try setSwitch(option, value) }
+    for (option, value) in Hardening.switches { try setSwitch(option, to: value) }
     for (limit, value) in Hardening.limits { sqlite3_limit(connection, limit, value) }
     sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, limits.valueByteCount)
     sqlite3_limit(connection, SQLITE_LIMIT_COLUMN, limits.columnCount)
   }
 
-  private func setSwitch(_ option: Int32, _ value: Int32) throws(Failure) {
+  private func setSwitch(_ option: Int32, to value: Int32) throws(Failure) {
     guard keyhaul_sqlite3_switch(handle, option, value) == SQLITE_OK else {
       throw convert(
         SQLiteFailure(.oldLibrary, "this version of SQLite is too old to read an untrusted database safely"))
     }
   }
 
-  private func set(_ pragmas: [String]) throws(Failure) {
+  private func setPragmas(_ pragmas: [String]) throws(Failure) {
     for pragma in pragmas { try run("PRAGMA " + pragma) }
   }
 
@@ -274,7 +274,7 @@ package struct DatabaseLimits {
 
 /// The settings for every untrusted database.
 private enum Hardening {
-  static let switches: [(Int32, Int32)] = [
+  static let switches: [(option: Int32, value: Int32)] = [
     (SQLITE_DBCONFIG_DEFENSIVE, 1),
     (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
     (SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
@@ -282,7 +282,7 @@ private enum Hardening {
     (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
   ]
 
-  static let limits: [(Int32, Int32)] = [
+  static let limits: [(limit: Int32, value: Int32)] = [
     (SQLITE_LIMIT_ATTACHED, 0),
     (SQLITE_LIMIT_TRIGGER_DEPTH, 1),
     (SQLITE_LIMIT_EXPR_DEPTH, 100),
@@ -299,7 +299,7 @@ extension ColumnValue {
     case .real(let number): return sqlite3_bind_double(statement, index, number)
     case .text(let bytes):
       return bytes.withUnsafeBytes { bytes in
-        // Without a pointer SQLite would store NULL.
+        // For a null pointer, SQLite would store NULL.
         let start = bytes.bindMemory(to: CChar.self).baseAddress
         return start.map {
           sqlite3_bind_text64(statement, index, $0, UInt64(bytes.count), copied, UInt8(SQLITE_UTF8))

@@ -7,15 +7,15 @@ import CSQLite
   /// Returns the text in a column; `nil` if the column has no text, or if it is not UTF-8.
   package func text(_ column: Int32) -> String? { textBytes(column).flatMap(String.init(utf8:)) }
 
-  /// Calls a closure with the bytes of a text, which may not be UTF-8.
+  /// Calls a closure with the bytes of a text, which may not be UTF-8. Returns `nil` if the column has no text.
   @inlinable package func withText<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
     textBytes(column).map(body)
   }
 
-  /// Calls a closure with the bytes of two texts.
+  /// Calls a closure with the bytes of two texts. Returns `nil` if a column has no text.
   @inlinable package func withTexts<Value, Failure: Error>(
     _ first: Int32, _ second: Int32,
-    _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(Failure) -> Value
+    _ body: (_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) throws(Failure) -> Value
   ) throws(Failure) -> Value? {
     guard let first = textBytes(first), let second = textBytes(second) else { return nil }
     return try body(first, second)

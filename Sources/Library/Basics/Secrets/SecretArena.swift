@@ -47,8 +47,8 @@ package final class SecretArena: Sendable {
     let lockLimit: Int
     var mappedByteCount = 0
     var lockedByteCount = 0
-    /// The first free slot of each small size, or 0. The first bytes of a free slot contain the address of the next one;
-    /// they are zeroed before the slot is used.
+    /// The first free slot of each small size, or 0. The first bytes of a free slot contain the address of the next
+    /// free slot; they are zeroed before the slot is used.
     private var firstFreeSlots = [UInt](repeating: 0, count: SlotSize.smallClassCount)
     /// The free slots with pages of their own, by their number of bytes.
     private var freeLargeSlots: [Int: [UInt]] = [:]
@@ -106,10 +106,11 @@ package final class SecretArena: Sendable {
   }
 }
 
-/// The size that is allocated for a secret: one of few sizes, so that later secrets can reuse released memory.
+/// The size that is allocated for a secret. There are only a few sizes, so later secrets can reuse released memory.
 ///
-/// Up to 256 bytes, the sizes are the multiples of 16. Above, four sizes end with each power of two: 320, 384, 448, 512,
-/// 640 and so on up to 16,384. A larger secret gets the next power of two, and pages of its own.
+/// Up to 256 bytes, the sizes are the multiples of 16. Above 256 bytes, each power of two is reached in four equal
+/// steps: 320, 384, 448, 512, then 640 and so on up to 16,384. A larger secret gets the next power of two, and pages of
+/// its own.
 private struct SlotSize {
   let byteCount: Int
   /// The index of a size that shares pages, or `nil` if the size has pages of its own.
@@ -121,9 +122,9 @@ private struct SlotSize {
   private static let smallestSizeCount = 16
   /// The number of sizes from one power of two to the next, above 256 bytes.
   private static let stepsPerPower = 4
-  /// These steps begin at 256, the eighth power of two.
+  /// The exponent of 256, where these steps begin.
   private static let firstExponent = 8
-  /// They end at 16,384, the largest size that shares pages.
+  /// The exponent of 16,384, where these steps end: the largest size that shares pages.
   private static let lastExponent = 14
   /// The number of sizes that share pages.
   static let smallClassCount = smallestSizeCount + (lastExponent - firstExponent) * stepsPerPower

@@ -12,6 +12,7 @@ import Synchronization
 enum SecretPages {
   /// The size of pages that several secrets share.
   static let byteCount = 65_536
+  /// The number of bytes before the content of pages. They contain the header.
   static let headerByteCount = 64
 
   /// The header at the start of pages.
@@ -24,7 +25,7 @@ enum SecretPages {
     var isLocked: Bool
   }
 
-  /// The address of the pages that were mapped last, or 0. `Header.older` leads from there to all others.
+  /// The address of the pages that were mapped last, or 0. `Header.older` leads from there to all other pages.
   private static let newest = Atomic<UInt>(0)
 
   /// The number of bytes that this process may lock against swapping.
@@ -51,6 +52,7 @@ enum SecretPages {
       if count <= byteCount { flags |= MAP_POPULATE }
     #endif
     let mapped = mmap(nil, count, PROT_READ | PROT_WRITE, flags, -1, 0)
+    // -1 is `MAP_FAILED`.
     guard let mapped, mapped != UnsafeMutableRawPointer(bitPattern: -1) else {
       fatalError("out of memory")
     }

@@ -51,7 +51,7 @@ package struct SensitiveBuffer: ~Copyable {
     try body(UnsafeRawBufferPointer(rebasing: storage[..<count]))
   }
 
-  /// Overwrites the bytes and keeps the memory for new ones.
+  /// Overwrites the bytes, and keeps the memory for bytes that are appended later.
   package mutating func removeAll() {
     wipe(UnsafeMutableRawBufferPointer(rebasing: storage[..<count]))
     count = 0

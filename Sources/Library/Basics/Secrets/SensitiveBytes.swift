@@ -1,7 +1,7 @@
 /// Bytes of an item that must not be printed or outlive their last owner: a secret, or a complete decrypted item.
 ///
-/// Shared by reference, so that items can be passed around without copying their secrets, and overwritten when the last
-/// reference is released. Keys and passwords use the noncopyable `Secret` instead.
+/// The bytes are shared by reference: items can be passed around without copying their secrets. The bytes are
+/// overwritten when the last reference is released. Keys and passwords use the noncopyable `Secret` instead.
 public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomReflectable {
   private let memory: SecureMemory
 

@@ -27,7 +27,7 @@ package final class StreamSocket: Sendable {
     self.init(OwnedFileDescriptor(FileDescriptor(rawValue: try checked(keyhaul_connect_path(path)))))
   }
 
-  /// Reads the available bytes, or waits for the first ones.
+  /// Reads the available bytes, or waits for the first byte.
   ///
   /// - Parameters:
   ///   - count: The maximum number of bytes to read, above 0.
@@ -35,7 +35,7 @@ package final class StreamSocket: Sendable {
   /// - Returns: At least one byte; empty if the peer has closed the connection.
   /// - Throws: `.timedOut` after the wait; `.connectionReset` and other errors of the system.
   package func read(upTo count: Int, within limit: Duration?) throws(Errno) -> [UInt8] {
-    guard try isReadable(descriptor.raw, within: limit) else { throw .timedOut }
+    guard try waitUntilReadable(descriptor.raw, within: limit) else { throw .timedOut }
     while true {
       var failure: Errno?
       let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -109,7 +109,7 @@ package final class ListeningSocket: Sendable {
   ///
   /// - Returns: `nil` if none came within the limit.
   package func accept(within limit: Duration) throws(Errno) -> StreamSocket? {
-    guard try isReadable(descriptor.raw, within: limit) else { return nil }
+    guard try waitUntilReadable(descriptor.raw, within: limit) else { return nil }
     do throws(Errno) {
       let accepted = try checked(keyhaul_accept(descriptor.raw.rawValue, Self.writeTimeoutSeconds))
       return StreamSocket(OwnedFileDescriptor(FileDescriptor(rawValue: accepted)))
@@ -129,7 +129,7 @@ private func checked(_ result: CInt) throws(Errno) -> CInt {
 /// Waits until a socket has bytes or a connection, or is at its end.
 ///
 /// - Returns: `false` if the limit was reached first.
-private func isReadable(_ socket: FileDescriptor, within limit: Duration?) throws(Errno) -> Bool {
+private func waitUntilReadable(_ socket: FileDescriptor, within limit: Duration?) throws(Errno) -> Bool {
   let deadline = limit.map { ContinuousClock.now.advanced(by: $0) }
   while true {
     let remaining = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }

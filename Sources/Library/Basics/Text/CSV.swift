@@ -8,7 +8,7 @@ package enum CSV {
   /// Returns a line without its line end.
   package static func fields(_ fields: [String]) -> String { fields.map(field).joined(separator: ",") }
 
-  /// Returns the lines of a table in place, without line ends and without empty lines.
+  /// Returns the lines of a table without copying them. Line ends and empty lines are omitted.
   package static func lines(of table: UnsafeRawBufferPointer) -> [UnsafeRawBufferPointer] {
     var lines: [UnsafeRawBufferPointer] = []
     var start = 0
@@ -45,7 +45,7 @@ package enum CSV {
         digits.first.map(isDigit) == true && digits.allSatisfy { isDigit($0) || $0 == UInt8(ascii: " ") }
       return !isTelephone
     }
-    // U+FF1D, U+FF0B, U+FF0D and U+FF20.
+    // U+FF1D, U+FF0B, U+FF0D and U+FF20: full-width forms of the signs =, +, - and @.
     let fullWidthSigns: [[UInt8]] = [
       [0xEF, 0xBC, 0x9D], [0xEF, 0xBC, 0x8B], [0xEF, 0xBC, 0x8D], [0xEF, 0xBC, 0xA0],
     ]

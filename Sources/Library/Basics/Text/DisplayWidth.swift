@@ -2,7 +2,8 @@ import CUTF8Proc
 
 /// Measures the columns that text occupies on a terminal.
 ///
-/// Source: Unicode Standard Annex #11, "East Asian Width", as implemented by utf8proc; emoji by their presentation.
+/// Source: Unicode Standard Annex #11, "East Asian Width", as implemented by utf8proc. The width of emoji depends on
+/// the property `Emoji_Presentation`.
 package enum DisplayWidth {
   package static func columns(of text: String) -> Int {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
@@ -15,6 +16,7 @@ package enum DisplayWidth {
     if let letter = character.asciiValue, letter >= 0x20, letter < 0x7F { return 1 }
     var widest = 0
     for scalar in character.unicodeScalars {
+      // The variation selector for an emoji's colored form.
       if scalar == "\u{FE0F}" { return 2 }
       widest = max(widest, columns(of: scalar))
     }
@@ -74,7 +76,8 @@ extension TextStyle {
 }
 
 extension UntrustedText {
-  /// Returns the start of a name for an error's text, which is escaped when it is displayed.
+  /// Returns the start of a name for an error's text. The name is not escaped, because an error's text is escaped when
+  /// it is displayed.
   package static func shortened(_ text: String, columns: Int) -> String {
     DisplayWidth.cut(String(text.unicodeScalars.prefix(columns * 8)), columns: columns, ellipsis: "…")
   }

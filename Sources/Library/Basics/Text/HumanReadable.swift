@@ -1,4 +1,4 @@
-/// Formats numbers, durations and lists for people.
+/// Formats numbers, durations and lists for display.
 package enum HumanReadable {
   /// Returns a number with its digits grouped: "41,208".
   package static func grouped(_ number: some BinaryInteger) -> String {

@@ -6,7 +6,7 @@
   import Darwin
 #endif
 
-/// Formats dates for people, in local time. Machine-readable output uses `Timestamp`.
+/// Formats dates for display, in local time. Machine-readable output uses `Timestamp`.
 package enum LocalTimeFormat {
   /// Returns the date and time in this machine's time zone (`TZ`): "2026-11-20 18:04 CET".
   package static func local(_ date: KeychainDate) -> String {

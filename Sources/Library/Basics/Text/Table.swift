@@ -21,8 +21,8 @@ package struct Table {
 
   package let columns: [Column]
   private var rows: [[String]] = []
-  /// The rows before `rows` that are created on each access, and their number.
-  private let generated: (count: Int, row: (Int) -> [String])
+  /// The rows that precede `rows`. They are not stored: `row` creates the cells on each access.
+  private let generatedRows: (count: Int, row: (Int) -> [String])
 
   package init(_ columns: [Column]) { self.init(columns, count: 0) { _ in [] } }
 
@@ -34,7 +34,7 @@ package struct Table {
   ///   - row: Returns the cells of a row, as for `add(_:)`. Called several times for each row.
   package init(_ columns: [Column], count: Int, row: @escaping (Int) -> [String]) {
     self.columns = columns
-    generated = (count, row)
+    generatedRows = (count, row)
   }
 
   /// Appends a row. Missing cells are empty; surplus cells are ignored.
@@ -43,14 +43,16 @@ package struct Table {
   /// Returns whether all cells fit without being cut.
   package func fits(_ style: TextStyle) -> Bool { !style.cutsText || Self.total(widths(style)) <= style.width }
 
-  private var rowCount: Int { generated.count + rows.count }
+  private var rowCount: Int { generatedRows.count + rows.count }
 
   /// Returns the cells of a row, created again on each access so that they are not all in memory next to the lines.
   private func cells(_ position: Int, _ style: TextStyle) -> [String] {
-    let cells = position < generated.count ? generated.row(position) : rows[position - generated.count]
+    let generatedCount = generatedRows.count
+    let cells = position < generatedCount ? generatedRows.row(position) : rows[position - generatedCount]
     return columns.indices.map { $0 < cells.count ? style.adapted(UntrustedText.escaped(cells[$0])) : "" }
   }
 
+  /// Returns the width of a table. Two spaces separate its columns.
   private static func total(_ widths: [Int]) -> Int { widths.reduce(0, +) + 2 * max(0, widths.count - 1) }
 
   /// Returns the width that each column needs.
@@ -67,7 +69,7 @@ package struct Table {
   /// Returns the heading and the rows, without trailing spaces.
   package func lines(style: TextStyle) -> [String] { lines(style, widths(style)) }
 
-  /// Returns the heading and the rows, or those of the fallback if a cell would have to be cut.
+  /// Returns the heading and the rows, or the lines of the fallback if a cell would have to be cut.
   package func lines(style: TextStyle, fallback: () -> Table) -> [String] {
     let widths = widths(style)
     return !style.cutsText || Self.total(widths) <= style.width ? lines(style, widths) : fallback().lines(style: style)
@@ -85,7 +87,7 @@ package struct Table {
       }
       let text = padded.joined(separator: "  ")
       guard let last = text.utf8.lastIndex(where: { $0 != UInt8(ascii: " ") }) else { return "" }
-      // The cut is after a byte, because a blank may belong to the same character as a combining mark.
+      // Cuts between bytes, because a space and a combining mark after it are one character.
       return String(text[..<text.utf8.index(after: last)])
     }
     return [style.painted(line(columns.map(\.title)), .bold)] + (0..<rowCount).map { line(cells($0, style)) }

@@ -23,7 +23,8 @@ package enum WordWrap {
     return lines
   }
 
-  /// Returns the lines of a text after a label, with further lines aligned to the first.
+  /// Returns the lines of a text after a label, with further lines aligned to the first. The text gets at least 20
+  /// columns.
   package static func labeled(_ label: String, _ text: String, columns: Int) -> [String] {
     let indent = DisplayWidth.columns(of: label)
     let space = String(repeating: " ", count: indent)

@@ -7,8 +7,8 @@ package enum ParallelMap {
   /// The default number of jobs: one for each core that this process may use.
   package static var standardJobCount: Int { max(1, ProcessInfo.processInfo.activeProcessorCount) }
 
-  /// The number of elements for each job that may be ahead of delivery, so that a slow element does not stop the
-  /// others.
+  /// The number of elements for each job that may be submitted but not delivered. With more than one, a slow element
+  /// does not stop the other jobs.
   package static let maximumLeadPerJob = 4
 
   /// The time to wait for a result before `shouldContinue` is called again, in seconds.
@@ -115,7 +115,7 @@ package enum ParallelMap {
   private final class Pool<Input: Sendable, Output: Sendable, Failure: Error>: @unchecked Sendable {
     private let condition = NSCondition()
     private let work: @Sendable (Input) throws(Failure) -> Output
-    private var waiting: [(index: Int, input: Input)] = []
+    private var waitingElements: [(index: Int, input: Input)] = []
     private var results: [Int: Result<Output, Failure>] = [:]
     private var jobCount = 0
     private var isFinished = false
@@ -141,7 +141,7 @@ package enum ParallelMap {
     /// wait for an element.
     func workOnce() {
       condition.lock()
-      let element = waiting.isEmpty ? nil : waiting.removeFirst()
+      let element = waitingElements.isEmpty ? nil : waitingElements.removeFirst()
       condition.unlock()
       if let element { work(on: element.input, at: element.index) }
     }
@@ -151,7 +151,7 @@ package enum ParallelMap {
       locked { results[index] = result }
     }
 
-    func add(_ input: Input, at index: Int) { locked { waiting.append((index, input)) } }
+    func add(_ input: Input, at index: Int) { locked { waitingElements.append((index, input)) } }
 
     func result(at index: Int, waitingFor seconds: Double) -> Result<Output, Failure>? {
       condition.lock()
@@ -160,12 +160,12 @@ package enum ParallelMap {
       return results.removeValue(forKey: index)
     }
 
-    /// Drops the waiting elements and waits for the running ones.
+    /// Drops the waiting elements, and waits until all jobs have ended.
     func finish() {
       condition.lock()
       defer { condition.unlock() }
       isFinished = true
-      waiting.removeAll()
+      waitingElements.removeAll()
       condition.broadcast()
       while jobCount > 0 { condition.wait() }
     }
@@ -174,8 +174,8 @@ package enum ParallelMap {
     private func nextWaitingElement() -> (index: Int, input: Input)? {
       condition.lock()
       defer { condition.unlock() }
-      while waiting.isEmpty, !isFinished { condition.wait() }
-      return isFinished || waiting.isEmpty ? nil : waiting.removeFirst()
+      while waitingElements.isEmpty, !isFinished { condition.wait() }
+      return isFinished || waitingElements.isEmpty ? nil : waitingElements.removeFirst()
     }
 
     private func locked(_ change: () -> Void) {

@@ -10,13 +10,13 @@ package enum SecureThread {
   package typealias Starter =
     @Sendable (_ work: @escaping @Sendable () -> Void, _ ended: @escaping @Sendable () -> Void) -> Bool
 
-  /// The stack size of the first thread on Linux and on Apple's systems.
+  /// The stack size: 8 MiB, as for a process's first thread on Linux and on Apple's systems.
   private static let stackByteCount = 8 << 20
 
   /// Starts a thread.
   ///
   /// - Parameters:
-  ///   - work: The work.
+  ///   - work: The work, whose stack is overwritten at its end.
   ///   - ended: Called on the same thread after the work's stack was overwritten.
   /// - Returns: Whether the thread was started. If `false`, the system refused it, and neither closure is ever called.
   package static func start(_ work: @escaping @Sendable () -> Void, ended: @escaping @Sendable () -> Void) -> Bool {

@@ -1,6 +1,7 @@
 import Foundation
 
-/// A cache that computes each value once, even if several threads request it at the same time; the others wait.
+/// A cache that computes each value once. If several threads request a value at the same time, one of them computes it
+/// and the others wait.
 ///
 /// Failed computations are not cached, so the next request tries again. The cache keeps at most `capacity` values and
 /// removes the oldest first.
@@ -9,6 +10,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
   private let condition = NSCondition()
   private let capacity: Int
   private var values: [Key: Value] = [:]
+  /// The keys of `values`, the oldest first.
   private var order: [Key] = []
   private var keysInProgress: Set<Key> = []
   private var computedCount = 0

@@ -46,7 +46,7 @@ package struct CivilDate {
 }
 
 extension Int64 {
-  /// Returns the quotient rounded down, so that the remainder is never negative. The divisor must be positive.
+  /// Returns the quotient, rounded down, and a remainder that is never negative. The divisor must be positive.
   package func quotientAndRemainder(flooredBy divisor: Int64) -> (quotient: Int64, remainder: Int64) {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
@@ -55,8 +55,10 @@ extension Int64 {
 
 /// The decimal digits of a date's fraction of a second.
 package enum SecondFraction {
-  /// Returns the digits after the decimal point, relative to the next lower whole second: the digits of the shortest
-  /// decimal that gives the same double. For a negative number, they are the complement to one, computed in decimal.
+  /// Returns the decimal digits of the time since the next lower whole second.
+  ///
+  /// For a positive number, they are the digits after the point in the shortest decimal that gives the same double. For
+  /// a negative number, they are the complement of these digits to one.
   package static func digits(of seconds: Double) -> [UInt8] {
     // `description` has one decimal point, and an exponent if the number is very large or small.
     let decimal = Array(seconds.magnitude.description.utf8)

@@ -37,7 +37,7 @@ public struct KeychainDate: Sendable, Hashable, Comparable {
   /// Returns the date that is later by a number of seconds, rounded to the microsecond.
   package func adding(seconds: Double) -> KeychainDate {
     let sum = secondsSinceReferenceDate + seconds
-    // Beyond about 300 years, a double of seconds is not more precise than a microsecond.
+    // From about 300 years on, a `Double` cannot represent single microseconds.
     guard sum.magnitude < 10_000_000_000 else { return KeychainDate(secondsSinceReferenceDate: sum) }
     return KeychainDate(secondsSinceReferenceDate: (sum * 1_000_000).rounded() / 1_000_000)
   }

@@ -1,7 +1,8 @@
 /// Formats and parses RFC 3339 dates in UTC ("2026-11-20T18:04:00.25Z"), with as many decimal places as the date has.
 package enum Timestamp {
   private static let secondsPerDay: Double = 86_400
-  /// The first and last second that can be formatted: the years 1 to 9999. Other dates become the nearest of them.
+  /// The first and last second that can be formatted, in the years 1 and 9999. Earlier and later dates are
+  /// formatted as these seconds.
   package static let earliest: Double = -63_113_904_000
   package static let latest: Double = 252_423_993_599
 
@@ -15,7 +16,7 @@ package enum Timestamp {
 
   /// Returns the date and the time without decimal places.
   ///
-  /// Writing single digits is fast, and a document has two dates for each of its items.
+  /// The digits are written one by one, because this is fast and a document has two dates for each of its items.
   ///
   /// - Parameter ending: The character after the seconds; `nil` if there is none.
   private static func text(ofWholeSeconds seconds: Double, ending: Unicode.Scalar?) -> String {
@@ -73,16 +74,17 @@ package enum Timestamp {
     return seconds(whole, fraction).map { KeychainDate(secondsSinceReferenceDate: $0) }
   }
 
-  /// Returns the decimal places with the point before them, or nothing for a whole second.
+  /// Returns the decimal places with the point before them. Empty for a whole second, and if there are too many places.
   private static func fraction(of seconds: Double) -> String {
     let digits = SecondFraction.digits(of: seconds)
     return digits.isEmpty || digits.count > maximumFractionDigits ? "" : "." + String(decoding: digits, as: UTF8.self)
   }
 
-  /// The maximum number of decimal places, so that a long text costs no time.
+  /// The maximum number of decimal places. It limits the work for a long text.
   private static let maximumFractionDigits = 30
 
-  /// Returns the seconds, parsed as one decimal, so that a formatted date is parsed to exactly the same number.
+  /// Parses the whole seconds and the fraction as one decimal. Only then does a formatted date give the same number
+  /// again.
   private static func seconds(_ whole: Int, _ fraction: String) -> Double? {
     guard whole < 0 else { return Double("\(whole).\(fraction)0") }
     var digits = Array(fraction.utf8)

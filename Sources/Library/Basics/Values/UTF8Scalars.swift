@@ -12,7 +12,7 @@ package enum UTF8Scalars {
 
   /// Calls `body` with each scalar and its bytes. Invalid bytes are reported as a replacement character.
   package static func forEach(
-    in utf8: UnsafeRawBufferPointer, _ body: (Unicode.Scalar, UnsafeRawBufferPointer) -> Void
+    in utf8: UnsafeRawBufferPointer, _ body: (_ scalar: Unicode.Scalar, _ bytes: UnsafeRawBufferPointer) -> Void
   ) {
     _ = walk(utf8) { scalar, bytes in
       if let scalar { return body(scalar, bytes) }
@@ -30,7 +30,7 @@ package enum UTF8Scalars {
   ///
   /// - Returns: Whether all bytes are UTF-8.
   private static func walk(
-    _ utf8: UnsafeRawBufferPointer, _ body: (Unicode.Scalar?, UnsafeRawBufferPointer) -> Void
+    _ utf8: UnsafeRawBufferPointer, _ body: (_ scalar: Unicode.Scalar?, _ bytes: UnsafeRawBufferPointer) -> Void
   ) -> Bool {
     var parser = Unicode.UTF8.ForwardParser()
     var bytes = utf8.makeIterator()
@@ -90,7 +90,7 @@ package func bigEndianInteger(_ bytes: some Collection<UInt8>) -> UInt64 {
 }
 
 extension String {
-  /// Creates a text from UTF-8, or `nil` if the bytes are not UTF-8. Faster than `init(validating:as:)` for ASCII.
+  /// Creates a string from UTF-8, or `nil` if the bytes are not UTF-8. Faster than `init(validating:as:)` for ASCII.
   package init?(utf8 bytes: UnsafeRawBufferPointer) {
     if bytes.allSatisfy({ $0 < 0x80 }) {
       self.init(decoding: bytes, as: UTF8.self)
@@ -99,7 +99,7 @@ extension String {
     }
   }
 
-  /// Creates a text of two lower-case hexadecimal digits for each byte.
+  /// Creates a string of two lower-case hexadecimal digits for each byte.
   package init(hexadecimal bytes: some Collection<UInt8>) {
     self.init(unsafeUninitializedCapacity: 2 * bytes.count) { text in
       var count = 0
@@ -116,16 +116,17 @@ extension String {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 
-  /// Returns whether two texts have the same bytes; `==` also treats composed and decomposed letters as equal.
+  /// Returns whether two strings have the same bytes; `==` also treats composed and decomposed letters as equal.
   package func hasSameBytes(as other: String) -> Bool {
     guard utf8.count == other.utf8.count else { return false }
     let compared = utf8.withContiguousStorageIfAvailable { left in
       other.utf8.withContiguousStorageIfAvailable { right in left.elementsEqual(right) }
     }
+    // Doubly optional, because either string may lack contiguous storage.
     return (compared ?? nil) ?? utf8.elementsEqual(other.utf8)
   }
 
-  /// Hashes the bytes, so that texts with the same bytes have the same hash.
+  /// Hashes the bytes, so that strings with the same bytes have the same hash.
   package func hashBytes(into hasher: inout Hasher) {
     let combined: Void? = utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     if combined == nil { Array(utf8).withUnsafeBytes { hasher.combine(bytes: $0) } }

@@ -35,9 +35,9 @@ extension BackupKeybag {
     var result = keybag
     result.salt = try random.bytes(saltSize)
     result.iterations = lastRounds
-    result.secondRound = nil
+    result.secondStep = nil
     if let rounds {
-      result.secondRound = Keybag.SecondRound(rounds: try validIterations(rounds), salt: try random.bytes(saltSize))
+      result.secondStep = Keybag.SecondStep(iterations: try validIterations(rounds), salt: try random.bytes(saltSize))
     }
     let newKey = try result.passcodeKey(password: password, progress: progress)
     // The migratable classes lose the device wrap.
@@ -77,7 +77,7 @@ extension BackupKeybag {
     var result = keybag
     result.salt = try random.bytes(saltSize)
     result.iterations = lastRounds
-    result.secondRound = nil
+    result.secondStep = nil
     let newKey = try result.passcodeKey(password: .empty)
     // The migratable classes get the device wrap, as on a device.
     try result.replacePasswordWrap(oldKey, with: newKey, errorIfNoneUnwraps: .wrongPassword) {

@@ -44,18 +44,18 @@ public enum BackupKeybag {
     switch password {
     case .some(let password):
       try rejectEmptyPassword(password)
-      let secondRound = Keybag.SecondRound(rounds: try validIterations(rounds), salt: try random.bytes(saltSize))
+      let secondStep = Keybag.SecondStep(iterations: try validIterations(rounds), salt: try random.bytes(saltSize))
       let parameters = PasswordDerivation.Parameters(
-        salt: salt, iterations: lastRounds, sha256Step: .init(salt: secondRound.salt, iterations: secondRound.rounds))
+        salt: salt, iterations: lastRounds, sha256Step: .init(salt: secondStep.salt, iterations: secondStep.iterations))
       let key = try PasswordDerivation.passcodeKey(password: password, parameters: parameters, progress: progress)
       return try assemble(
-        wrapPolicies(hasPassword: true), uuid: uuid, salt: salt, secondRound: secondRound, passcodeKey: key,
+        wrapPolicies(hasPassword: true), uuid: uuid, salt: salt, secondStep: secondStep, passcodeKey: key,
         deviceKey: deviceKey, random: random)
     case .none:
       let parameters = PasswordDerivation.Parameters(salt: salt, iterations: lastRounds)
       let key = try PasswordDerivation.passcodeKey(password: .empty, parameters: parameters)
       return try assemble(
-        wrapPolicies(hasPassword: false), uuid: uuid, salt: salt, secondRound: nil, passcodeKey: key,
+        wrapPolicies(hasPassword: false), uuid: uuid, salt: salt, secondStep: nil, passcodeKey: key,
         deviceKey: deviceKey, random: random)
     }
   }
@@ -107,9 +107,9 @@ public enum BackupKeybag {
   ) throws(DataProtectionError) -> Keybag {
     var result = keybag
     result.salt = try random.bytes(saltSize)
-    if let current = keybag.secondRound {
-      result.secondRound = Keybag.SecondRound(
-        rounds: try rounds.map(validIterations) ?? current.rounds, salt: try random.bytes(saltSize))
+    if let current = keybag.secondStep {
+      result.secondStep = Keybag.SecondStep(
+        iterations: try rounds.map(validIterations) ?? current.iterations, salt: try random.bytes(saltSize))
     }
     return result
   }
@@ -147,7 +147,7 @@ public enum BackupKeybag {
   }
 
   private static func assemble(
-    _ policies: [ClassKeyWrapPolicy], uuid: [UInt8], salt: [UInt8], secondRound: Keybag.SecondRound?,
+    _ policies: [ClassKeyWrapPolicy], uuid: [UInt8], salt: [UInt8], secondStep: Keybag.SecondStep?,
     passcodeKey: consuming Secret, deviceKey: DeviceKey, random: some RandomSource
   ) throws(DataProtectionError) -> UnlockedKeybag {
     var records: [Keybag.ClassKey] = []
@@ -156,7 +156,7 @@ public enum BackupKeybag {
     }
     let keybag = try Keybag.building { () throws(FormatError) in
       try Keybag(
-        type: .backup, uuid: uuid, salt: salt, iterations: lastRounds, secondRound: secondRound, classKeys: records)
+        type: .backup, uuid: uuid, salt: salt, iterations: lastRounds, secondStep: secondStep, classKeys: records)
     }
     let classKeys = try keybag.unlock(passcodeKey: consume passcodeKey, deviceKey: deviceKey)
     return UnlockedKeybag(keybag: keybag, classKeys: classKeys)

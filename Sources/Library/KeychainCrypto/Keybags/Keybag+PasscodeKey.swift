@@ -85,6 +85,6 @@ extension Keybag {
     guard let iterations else { throw DataProtectionError(.missingField, "it has no ITER") }
     return PasswordDerivation.Parameters(
       salt: salt, iterations: iterations,
-      sha256Step: secondRound.map { .init(salt: $0.salt, iterations: $0.rounds) })
+      sha256Step: secondStep.map { .init(salt: $0.salt, iterations: $0.iterations) })
   }
 }

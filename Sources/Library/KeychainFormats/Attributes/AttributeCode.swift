@@ -4,12 +4,12 @@ import Basics
 ///
 /// Source: Apple `SecItemConstants.c`.
 public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, ExpressibleByStringLiteral {
-  /// The first seven bytes, the most significant first, and the length in the lowest byte. The usual codes of four
-  /// letters are therefore created, compared and hashed as one number.
+  /// The code's first seven bytes, starting at the most significant byte, and the code's length in the lowest byte.
+  /// A usual code has four letters, so the prefix alone is created, compared and hashed.
   private let prefix: UInt64
-  /// The code if it does not fit into `prefix`. A reference is half the size of a `String`, and thousands of items have
-  /// ten codes each.
-  private let long: LongText?
+  /// The code if it does not fit into `prefix`. It is an object, because a reference is half the size of a `String`, and
+  /// thousands of items have ten codes each.
+  private let longText: LongText?
 
   private final class LongText: Sendable {
     let text: String
@@ -21,12 +21,12 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
   /// Creates a code from its text, such as `acct`.
   public init(rawValue: String) {
     let prefix = Self.prefix(rawValue.utf8)
-    self.init(prefix: prefix, long: Self.isShort(prefix) ? nil : LongText(rawValue))
+    self.init(prefix: prefix, longText: Self.isShort(prefix) ? nil : LongText(rawValue))
   }
 
-  private init(prefix: UInt64, long: LongText?) {
+  private init(prefix: UInt64, longText: LongText?) {
     self.prefix = prefix
-    self.long = long
+    self.longText = longText
   }
 
   /// Creates a code from UTF-8, or `nil` if the bytes are not UTF-8.
@@ -36,7 +36,7 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
       self.init(rawValue: text)
       return
     }
-    self.init(prefix: Self.prefix(bytes), long: nil)
+    self.init(prefix: Self.prefix(bytes), longText: nil)
   }
 
   /// Creates a code from a literal such as `"acct"`.
@@ -44,7 +44,7 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
 
   /// The text of the code, such as `acct`.
   public var rawValue: String {
-    if let long { return long.text }
+    if let longText { return longText.text }
     return String(unsafeUninitializedCapacity: Self.prefixByteCount) { text in
       let count = Int(prefix & 0xFF)
       for index in 0..<count { text[index] = UInt8(truncatingIfNeeded: prefix >> (56 - 8 * UInt64(index))) }
@@ -74,7 +74,7 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(prefix)
-    long?.text.hashBytes(into: &hasher)
+    longText?.text.hashBytes(into: &hasher)
   }
 
   /// Returns the index of the first code that equals `code`, or `nil` if there is none.

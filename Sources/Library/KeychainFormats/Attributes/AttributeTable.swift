@@ -4,7 +4,7 @@ import Basics
 ///
 /// Source: Apple `SecItemSchema.c` (attribute kinds) and `SecDbItem.c` (conversions).
 package enum AttributeKind: String, Sendable {
-  /// The number of the row, the two dates of an item, and any other date (`KeychainDate`).
+  /// The row number; the item's creation date, its modification date, and any other date (`KeychainDate`).
   case rowID, creationDate, modificationDate, date
   /// A string, data or number, stored unchanged.
   case blob
@@ -61,7 +61,7 @@ package struct AttributeFlags: OptionSet, Sendable, Hashable {
   package static let defaultsToEmpty = AttributeFlags(rawValue: 1 << 11)
   /// N: never NULL.
   package static let notNull = AttributeFlags(rawValue: 1 << 12)
-  /// U: authenticated with the blob on a device, stored in the dictionary in a backup.
+  /// U: on a device, authenticated with the blob; in a backup, stored in the item's dictionary.
   package static let authenticated = AttributeFlags(rawValue: 1 << 13)
 
   /// Creates flags from the letters of Apple's schema source; other letters are ignored.
@@ -95,13 +95,13 @@ package enum AttributeTable {
     byCode[kind]?[code]
   }
 
-  /// Returns the attribute that the user named by its code or by Apple's constant, such as `kSecAttrAccount`, or `nil`
-  /// if the kind does not have it.
+  /// Returns the attribute with a name that a user typed, or `nil` if the kind does not have it. The name is a code or
+  /// one of Apple's constants, such as `kSecAttrAccount`.
   package static func definition(named name: String, in kind: ItemKind) -> AttributeDefinition? {
     definitions(of: kind).first { $0.code.rawValue == name || $0.constantName == name }
   }
 
-  /// Returns the codes with the flag D, which are so few that comparing is faster than hashing.
+  /// Returns the codes with the flag D. Comparing so few codes is faster than hashing.
   static func secretCodes(of kind: ItemKind) -> [AttributeCode] {
     switch kind {
     case .genericPassword: genericPasswordSecrets

@@ -1,5 +1,5 @@
 /// The four kinds of keychain item. The raw value is the name of the table, the key of the array in a backup and the
-/// value of `kSecClass`. `allCases` is the order of items in a backup, which also determines their numbers.
+/// value of `kSecClass`. `allCases` is the order of items in a backup, which also determines the items' numbers.
 ///
 /// Source: Apple `SecItemSchema.c`, `SecItemDb.c` (`SecServerCopyKeychainPlist`).
 public enum ItemKind: String, Sendable, CaseIterable, Hashable {

@@ -7,8 +7,8 @@ import Basics
 public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
   /// `kSecAttrAccessibleWhenUnlocked`: readable while the device is unlocked; moves with an encrypted backup.
   case whenUnlocked = "ak"
-  /// `kSecAttrAccessibleAfterFirstUnlock`: readable after the first unlock since a start; moves with an encrypted
-  /// backup.
+  /// `kSecAttrAccessibleAfterFirstUnlock`: readable after the first unlock since the device started; moves with an
+  /// encrypted backup.
   case afterFirstUnlock = "ck"
   /// `kSecAttrAccessibleAlways`: always readable; moves with an encrypted backup. Deprecated by Apple since iOS 12.
   case always = "dk"
@@ -20,8 +20,8 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
   /// `kSecAttrAccessibleAlwaysThisDeviceOnly`: always readable; can be restored only to the same device. Deprecated
   /// since iOS 12.
   case alwaysThisDeviceOnly = "dku"
-  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly`: readable while unlocked, deleted with the passcode; in no
-  /// backup.
+  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly`: readable while unlocked, deleted when the passcode is removed;
+  /// never in a backup.
   case whenPasscodeSetThisDeviceOnly = "akpu"
 
   /// The keybag class whose key protects the item.
@@ -37,8 +37,10 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
-  /// Creates the protection class for a keybag class of any key generation, or `nil` if no keychain item can have that
-  /// class (1 to 5, 13 to 15). The keybag class number itself determines the key that decrypts the item.
+  /// Creates the protection class for a keybag class of any key generation. `nil` if items cannot have the class:
+  /// it is a class of files (1 to 4), the internal class 5, or an unknown number (0, 13 to 15).
+  ///
+  /// A protection class does not determine the key that decrypts an item, because it has no key generation.
   package init?(keyClass: KeyClass) {
     guard let match = Self.allCases.first(where: { $0.keyClass == keyClass.withoutGeneration }) else { return nil }
     self = match
@@ -108,7 +110,7 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
 }
 
 extension KeyClass {
-  /// The number with its meaning for people: "6 (when unlocked)", "22 (when unlocked, key generation 1)".
+  /// The number with its meaning for users: "6 (when unlocked)", "22 (when unlocked, key generation 1)".
   package var displayName: String {
     let use = ProtectionClass(keyClass: self)?.phrase ?? (protectsFiles ? "files" : nil)
     guard let use else { return "\(rawValue) (unknown use)" }
@@ -118,6 +120,6 @@ extension KeyClass {
   /// Whether the class protects files, in any key generation.
   package var protectsFiles: Bool { (1...4).contains(withoutGeneration.rawValue) }
 
-  /// The key generation for people: ", key generation 1", or empty if there is none, as in backups.
+  /// The key generation for users: ", key generation 1", or empty if there is none, as in backups.
   package var generationSuffix: String { generation == 0 ? "" : ", key generation \(generation)" }
 }

@@ -1,6 +1,6 @@
 package import Basics
 
-/// The decrypted entry of an account in Proton Authenticator, a protocol buffer message.
+/// The decrypted entry of an account in Proton Authenticator: a protocol buffer message with these field numbers.
 ///
 /// ```
 /// entry    2: content
@@ -14,7 +14,7 @@ package enum AuthenticatorEntry {
   ///
   /// An entry for Steam has only a secret. Its address has the type `steam`, as in other authenticators.
   ///
-  /// - Returns: `nil` if the bytes are not an entry.
+  /// - Returns: The address, or `nil` if the bytes are not an entry with an account.
   package static func address(of message: UnsafeRawBufferPointer) -> SensitiveBytes? {
     do throws(FormatError) {
       guard let content = try fields(of: ByteCursor(message, format: .itemBlob))[2]?.contents("the content") else {

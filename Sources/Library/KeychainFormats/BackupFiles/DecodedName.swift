@@ -1,24 +1,24 @@
 import Basics
 
-/// A name or path from a backup's manifest as text.
+/// A name or path from a backup's manifest, decoded into text.
 package struct DecodedName: Sendable, Hashable {
   /// The name. In a part of a path that is not UTF-8, each invalid byte is written as `%F5`, and `%` itself as `%25`.
   package let text: String
   /// The name's bytes if they are not UTF-8, otherwise `nil`.
-  package let undecoded: [UInt8]?
+  package let undecodedBytes: [UInt8]?
 
-  /// Decodes each part of a path separately, so that a path and the names of its parts are escaped in the same way.
+  /// Decodes UTF-8. The parts of a path are decoded separately, so a part is escaped in the path as it is on its own.
   package init(_ bytes: some Collection<UInt8>) {
     // `String(utf8:)` is faster, but requires contiguous bytes.
     let contiguousText = bytes.withContiguousStorageIfAvailable { String(utf8: UnsafeRawBufferPointer($0)) }
     if let text = contiguousText ?? String(validating: bytes, as: UTF8.self) {
       self.text = text
-      undecoded = nil
+      undecodedBytes = nil
       return
     }
     let parts = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     text = parts.map { String(validating: $0, as: UTF8.self) ?? Self.escaped(Array($0)) }.joined(separator: "/")
-    undecoded = Array(bytes)
+    undecodedBytes = Array(bytes)
   }
 
   /// Decodes UTF-16. An unpaired surrogate is treated as the three bytes of its UTF-8 form.

@@ -2,7 +2,7 @@ import Basics
 
 /// A file's record in a backup's manifest: the `MBFile` object that a row stores as a keyed archive.
 ///
-/// Source: iphone_backup_decrypt and dissect.target, which read it; backups of iOS 10 and later, which contain it.
+/// Source: iphone_backup_decrypt and dissect.target, which read such records; backups of iOS 10 and later.
 package struct FileRecord: Sendable, Hashable {
   /// The maximum number of keys of each dictionary in the archive; a device writes 16.
   package static let maximumKeyCount = 64
@@ -35,11 +35,11 @@ package struct FileRecord: Sendable, Hashable {
   package var birth: Int64
   /// The size that the device recorded for the decrypted file. It may be wrong; the padding shows the actual size.
   package var size: Int64
-  /// The class whose key wraps the file's key. A backup without a password also records it, but wraps nothing.
+  /// The class whose key wraps the file's key. A backup without a password also records the class, but has no file keys.
   package var protectionClass: KeyClass
   /// A binary property list of names and data, as stored.
   package var extendedAttributes: [UInt8]?
-  /// `st_flags`.
+  /// The file's flags (`st_flags`).
   package var flags: Int64
 
   /// Creates a record of a new file. 501 is the user `mobile`, which owns an app's files.
@@ -137,7 +137,7 @@ extension FileRecord {
       protectionClass: KeyClass(rawValue: try record.number(.protectionClass) ?? 0),
       extendedAttributes: try record.data(.extendedAttributes),
       flags: try record.number(.flags) ?? 0)
-    (undecodedPath, undecodedTarget) = (path.undecoded, target?.undecoded)
+    (undecodedPath, undecodedTarget) = (path.undecodedBytes, target?.undecodedBytes)
     guard size >= 0 else { throw FormatError(.fileRecord, .malformed, "its Size is negative") }
   }
 
@@ -219,15 +219,16 @@ private struct ArchivedObjects {
 }
 
 extension FileRecord {
-  /// Returns an archive with another key, digest and size. All other content stays as it was written, including unknown
-  /// content and names that are not UTF-8.
+  /// Returns an archive with a new key, digest and size. All other content is preserved, including unknown content and
+  /// names that are not UTF-8.
   ///
   /// - Parameters:
   ///   - encryptionKey: The new key, or `nil` to remove the key.
-  ///   - digest: The new digest, or `nil` to keep it.
-  ///   - size: The new size of the decrypted file, or `nil` to keep it.
+  ///   - digest: The new digest, or `nil` to keep the old digest.
+  ///   - size: The new size of the decrypted file, or `nil` to keep the old size.
   ///   - archive: The archive in a manifest's row.
-  /// - Throws: `.malformed` if the bytes are not such an archive; the errors of reading and writing a property list.
+  /// - Throws: `.malformed` if `archive` is not the archive of a record; the errors of reading and writing a property
+  ///   list.
   package static func replacing(
     encryptionKey: ClassWrappedKey?, digest: [UInt8]?, size: Int64? = nil, in archive: [UInt8]
   ) throws(FormatError) -> [UInt8] {
@@ -262,7 +263,7 @@ extension FileRecord {
     list = .dictionary(root)
   }
 
-  /// Returns the index in a reference, or `nil` if the value is not a reference to one of the objects.
+  /// Returns the index of the object that a value refers to, or `nil` if the value is not a reference to an object.
   private static func index(referredToBy value: PropertyValue?, in objects: [PropertyValue]) -> Int? {
     guard case .uid(let reference)? = value, let index = Int(exactly: reference), objects.indices.contains(index) else {
       return nil

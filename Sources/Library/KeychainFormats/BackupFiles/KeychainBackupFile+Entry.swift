@@ -1,7 +1,8 @@
 extension KeychainBackupFile {
   /// An item as the file stores it.
   package struct Entry: Sendable {
-    /// The bytes of the complete file, so that they are in memory only once. For a new entry, only its own bytes.
+    /// The bytes that contain the blob and the reference. The entries of a file share its bytes; a new entry has its
+    /// own.
     private let source: [UInt8]
     private let blobPart: Part
     private let referencePart: Part
@@ -10,7 +11,8 @@ extension KeychainBackupFile {
     /// The kind whose array contains the item.
     package var kind: ItemKind
 
-    /// A range of an entry's bytes, in 8 bytes because every item has two. Files of 4 GB or more are not read.
+    /// A range in `source`. It takes only 8 bytes, because every entry has two ranges. Files of 4 GB or more are not
+    /// read.
     private struct Part {
       private var start: UInt32 = .max
       private var count: UInt32 = 0
@@ -46,9 +48,10 @@ extension KeychainBackupFile {
       referencePart = Part(persistentReference.map { count..<(count + $0.count) })
     }
 
-    /// Creates an entry of a file.
+    /// Creates an entry that was read from a file.
     ///
     /// - Parameters:
+    ///   - kind: The kind whose array contains the item.
     ///   - source: The file's bytes, or none if only the offsets are wanted.
     ///   - blob: The range of the value of `v_Data`, or `nil` if there is none.
     ///   - persistentReference: The range of the value of `v_PersistentRef`, or `nil` if there is none.
@@ -60,23 +63,23 @@ extension KeychainBackupFile {
       blobStart = blob.map { UInt32(clamping: $0.lowerBound) } ?? .max
     }
 
-    /// A copy of the encrypted item, or `nil` if the file has none, in which case only this item is unreadable.
+    /// A copy of the encrypted item, or `nil` if the entry has none. Without a blob, only this item is unreadable.
     package var blob: [UInt8]? {
       get { blobPart.bytes(of: source) }
       set { self = Entry(kind: kind, blob: newValue, persistentReference: persistentReference) }
     }
-    /// The value of `v_PersistentRef`: 12 or 20 bytes, unchanged, which `PersistentReference` parses.
+    /// The value of `v_PersistentRef`, unchanged: usually 12 or 20 bytes. `PersistentReference` parses it.
     package var persistentReference: [UInt8]? { referencePart.bytes(of: source) }
     /// The offset of the blob in the file, in bytes from its start, or `nil` if the entry is not from a file.
     package var blobOffset: Int? { blobStart == .max ? nil : Int(blobStart) }
 
-    /// Removes the offset, which refers to the converted file instead of the original one.
+    /// Removes the offset. It refers to a converted copy and not to the original file.
     mutating func clearOffset() { blobStart = .max }
   }
 }
 
 extension KeychainBackupFile.Entry {
-  /// The maximum number of bytes in which the ranges of an entry can lie.
+  /// The maximum size of the bytes that contain an entry. Its ranges cannot represent larger offsets.
   package static let maximumSourceByteCount = Int(UInt32.max) - 1
 
   var hasBlob: Bool { blobPart.range != nil }
@@ -87,11 +90,12 @@ extension KeychainBackupFile.Entry {
   /// The ranges of the blob and the reference in the bytes from which the entry was read.
   package var ranges: [Range<Int>] { [blobPart.range, referencePart.range].compactMap(\.self) }
 
-  /// Creates the same entry for other bytes. Without bytes, only its offsets remain.
+  /// Creates the same entry with its bytes in a different array. If the array is empty, only the offsets remain.
   ///
   /// - Parameters:
-  ///   - bytes: A part of the file that contains both ranges of the entry.
-  ///   - start: The offset of that part.
+  ///   - entry: The entry.
+  ///   - bytes: A part of the file that contains both ranges of the entry, or no bytes.
+  ///   - start: The offset of `bytes` in the file.
   package init(_ entry: Self, in bytes: [UInt8], beginningAt start: Int = 0) {
     kind = entry.kind
     source = bytes
@@ -100,8 +104,12 @@ extension KeychainBackupFile.Entry {
     blobStart = entry.blobStart
   }
 
-  /// Creates the same entry from the separate bytes of each of its ranges, in their order.
-  package init(_ entry: Self, of parts: [[UInt8]]) {
+  /// Creates the same entry with copies of its bytes.
+  ///
+  /// - Parameters:
+  ///   - entry: The entry.
+  ///   - parts: The bytes of each range in `ranges`, in the same order.
+  package init(_ entry: Self, copying parts: [[UInt8]]) {
     let blob = entry.blobPart.range == nil ? nil : parts.first
     self.init(kind: entry.kind, blob: blob, persistentReference: entry.referencePart.range == nil ? nil : parts.last)
     blobStart = entry.blobStart

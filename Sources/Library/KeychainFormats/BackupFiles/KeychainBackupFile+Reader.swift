@@ -7,7 +7,7 @@ extension KeychainBackupFile {
     private let bytes: [UInt8]
     private var decoder: BinaryPlistDecoder
     private let maximumEntryCount: Int
-    /// The number of bytes that further entries may have, each counted separately.
+    /// The number of bytes that further entries may have. Bytes that several entries share count for each of them.
     private var remainingBytes: Int
     private var file = KeychainBackupFile(keybagUUID: nil, entries: [])
 
@@ -22,7 +22,7 @@ extension KeychainBackupFile {
 
     mutating func readFile() throws(FormatError) -> KeychainBackupFile {
       let valueIndexes = try readKeys()
-      if let index = valueIndexes[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
+      if let index = valueIndexes[Key.keybagUUID] { file.keybagUUID = try document.string(document.object(at: index)) }
       try reserveEntries(valueIndexes)
       for kind in ItemKind.allCases {
         guard let index = valueIndexes[kind.rawValue] else { continue }
@@ -31,7 +31,7 @@ extension KeychainBackupFile {
       return file
     }
 
-    /// Reads the keys of the root dictionary, and records those that are ignored.
+    /// Reads the keys of the root dictionary, and records the keys that are ignored.
     ///
     /// - Returns: The index of each key's value. If a key occurs twice, the first value counts.
     private mutating func readKeys() throws(FormatError) -> [String: Int] {
@@ -114,6 +114,7 @@ extension KeychainBackupFile {
       return Entry(kind: kind, in: bytes, blob: blob, persistentReference: reference)
     }
 
+    /// Subtracts bytes from the number that further entries may have.
     private mutating func charge(_ byteCount: Int, at index: Int) throws(FormatError) {
       guard byteCount <= remainingBytes else {
         throw FormatError(

@@ -6,8 +6,8 @@ import Basics
 public struct KeychainBackupFile: Sendable, Hashable {
   /// The maximum number of items in a file; a full device has some thousands.
   package static let maximumEntryCount = 2_000_000
-  /// The number of bytes that are counted for each entry in addition to its blob and its reference. In a file, every
-  /// entry takes more.
+  /// The number of bytes that are counted for each entry in addition to its blob and its reference. In a file, an entry
+  /// takes more than this.
   static let entryByteCount = 16
   /// The number of bytes by which the entries together may exceed the size of the file. A device never stores two items
   /// in the same bytes, but a crafted file could make a reader decrypt the same bytes over and over.
@@ -49,7 +49,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
     try self.init(parsing: bytes, limits: limits, acceptingAtMost: Self.maximumEntryCount)
   }
 
-  /// Reads a file with another limit on the number of items.
+  /// Reads a file with a given limit on the number of items.
+  ///
+  /// - Throws: The errors of `init(parsing:limits:)`.
   package init(
     parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile, acceptingAtMost limit: Int
   ) throws(FormatError) {
@@ -67,7 +69,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
   /// Indexes a binary file that is not in memory: its entries have offsets, but no bytes.
   ///
-  /// - Throws: The errors of reading a file in memory. `PagedBytes` reports read errors.
+  /// - Throws: The errors of `init(parsing:limits:)`. `PagedBytes` reports read errors.
   package init(indexing pages: PagedBytes, limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
     let document = try BinaryPlistReader(PropertyListBytes(pages), limits: limits)
     var reader = FileReader(

@@ -60,7 +60,7 @@ package struct KeychainFileWriter {
     return writer.writeDictionary(of: keys, values)
   }
 
-  /// Returns the number of objects: the root dictionary and its texts, an array for each kind, and a dictionary with
+  /// Returns the number of objects: the root dictionary and its strings, an array for each kind, and a dictionary with
   /// its data for each entry.
   private func countObjects(with writer: inout BinaryPlistWriter) -> Int {
     var count = 1

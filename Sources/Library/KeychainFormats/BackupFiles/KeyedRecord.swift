@@ -12,7 +12,7 @@ import Basics
 struct KeyedRecord {
   /// The fields of an `MBFile` object.
   ///
-  /// Source: the sources of `FileRecord`.
+  /// Source: as for `FileRecord`.
   enum Field: Int, CaseIterable {
     case relativePath, target, digest, encryptionKey, mode, inode, userID, groupID, lastModified, lastStatusChange
     case birth, size, protectionClass, extendedAttributes, flags
@@ -43,7 +43,7 @@ struct KeyedRecord {
   /// The index of each field's value, or -1 if the record does not have the field.
   private var valueIndexes = [Int](repeating: -1, count: Field.allCases.count)
 
-  /// The maximum number of references between a field and its value; devices write one.
+  /// The maximum number of references between a field and its value; devices write one reference.
   private static let maximumHops = 16
 
   init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
@@ -59,7 +59,8 @@ struct KeyedRecord {
       let record = try Self.dictionary(at: recordIndex, of: document)
     else { throw FormatError(.fileRecord, .malformed, "its root is not a dictionary") }
     for position in 0..<record.keys.count {
-      guard let field = try Self.field(named: document.index(position, of: record.keys), in: document) else { continue }
+      let keyIndex = try document.index(position, of: record.keys)
+      guard let field = try Self.field(namedAt: keyIndex, in: document) else { continue }
       if valueIndexes[field.rawValue] < 0 {
         valueIndexes[field.rawValue] = try document.index(position, of: record.values)
       }
@@ -77,7 +78,7 @@ struct KeyedRecord {
     func valueIndex(forKey name: StaticString) throws(FormatError) -> Int? {
       for position in 0..<keys.count {
         let key = try document.object(at: document.index(position, of: keys))
-        if document.isText(name, key) { return try document.index(position, of: values) }
+        if document.isString(key, equalTo: name) { return try document.index(position, of: values) }
       }
       return nil
     }
@@ -94,10 +95,10 @@ struct KeyedRecord {
     return DictionaryReader(document: document, keys: keys, values: values)
   }
 
-  /// Returns the field with the name in a text object, or `nil` if it is unknown.
-  private static func field(named index: Int, in document: BinaryPlistReader) throws(FormatError) -> Field? {
+  /// Returns the field whose name is the string at an index, or `nil` if no field has this name.
+  private static func field(namedAt index: Int, in document: BinaryPlistReader) throws(FormatError) -> Field? {
     let key = try document.object(at: index)
-    return Field.allCases.first { document.isText($0.name, key) }
+    return Field.allCases.first { document.isString(key, equalTo: $0.name) }
   }
 
   // MARK: Values
@@ -126,7 +127,8 @@ struct KeyedRecord {
     return index < 0 ? nil : try resolve(index, field.name)
   }
 
-  /// Returns the object of a field, or the object that it wraps under `wrapper`; `nil` if there is neither.
+  /// Returns the value of a field, or `nil` if there is none. If the value is a dictionary with the key `wrapper`, this
+  /// is the value of that key, and `.null` if it refers to the archive's null.
   private func content(
     _ field: Field, wrappedAs wrapper: StaticString
   ) throws(FormatError) -> BinaryPlistReader.Object? {
@@ -185,8 +187,8 @@ extension BinaryPlistReader {
     }
   }
 
-  /// Returns whether an object is the given ASCII text, without creating a `String`.
-  fileprivate func isText(_ text: StaticString, _ object: Object) -> Bool {
+  /// Returns whether an object is the given ASCII string, without creating a `String`.
+  fileprivate func isString(_ object: Object, equalTo text: StaticString) -> Bool {
     switch object {
     case .asciiString(let range):
       guard range.count == text.utf8CodeUnitCount else { return false }

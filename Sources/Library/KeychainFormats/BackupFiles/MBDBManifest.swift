@@ -22,11 +22,11 @@ package struct MBDBManifest: Sendable {
 
   /// The record of a file, directory or symbolic link.
   package struct Entry: Sendable, Hashable {
-    /// The domain, or `nil` if the record has none. If it is not UTF-8, `DecodedName` escapes its invalid bytes.
+    /// The domain, or `nil` if the record has none. If the domain is not UTF-8, `DecodedName` escapes its invalid bytes.
     package var domain: String?
     /// The domain's bytes if they are not UTF-8, otherwise `nil`.
     package var undecodedDomain: [UInt8]?
-    /// The other fields. Its `extendedAttributes` is `nil`, because this format stores attributes one by one.
+    /// The other fields. The record's `extendedAttributes` is `nil`, because this format stores attributes one by one.
     package var record: FileRecord
     /// The extended attributes at the record's end. Their number is stored in one byte, so there are at most 255.
     package var extendedAttributes: [ExtendedAttribute]
@@ -120,9 +120,9 @@ private struct EntryReader {
   /// The length that marks a field of variable length as missing.
   private static let missingFieldLength = 0xFFFF
 
-  /// Returns the record at an offset, and the offset after it.
+  /// Returns the record at an offset, and the offset of the next record.
   mutating func entry(at start: Int) throws(FormatError) -> (MBDBManifest.Entry, end: Int) {
-    // A new cursor is at the start of the manifest.
+    // The cursor is at the start of the manifest.
     _ = try cursor.take(start, "the records before it")
     let domain = try name("the domain")
     let pathOffset = cursor.offset
@@ -135,9 +135,9 @@ private struct EntryReader {
       userID: Int64(try number("the user", byteCount: 4)), groupID: Int64(try number("the group", byteCount: 4)),
       lastModified: try time(), lastStatusChange: try time(), birth: try time(), size: try size(),
       protectionClass: KeyClass(rawValue: UInt32(try cursor.takeByte("the protection class"))))
-    (record.undecodedPath, record.undecodedTarget) = (path.undecoded, target?.undecoded)
+    (record.undecodedPath, record.undecodedTarget) = (path.undecodedBytes, target?.undecodedBytes)
     var entry = MBDBManifest.Entry(domain: domain?.text, record: record, extendedAttributes: try attributes())
-    entry.undecodedDomain = domain?.undecoded
+    entry.undecodedDomain = domain?.undecodedBytes
     return (entry, cursor.offset)
   }
 
@@ -184,7 +184,7 @@ private struct EntryReader {
       let name = try name("an attribute's name")
       let value = try data("an attribute's value") ?? []
       var attribute = MBDBManifest.Entry.ExtendedAttribute(name: name?.text ?? "", value: value)
-      attribute.undecodedName = name?.undecoded
+      attribute.undecodedName = name?.undecodedBytes
       attributes.append(attribute)
     }
     return attributes

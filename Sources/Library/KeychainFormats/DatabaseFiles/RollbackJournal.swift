@@ -1,5 +1,6 @@
-/// The original pages that an unfinished transaction has overwritten in a database: the file `-journal` that SQLite
-/// writes without a write-ahead log. The next program that opens the database restores them.
+/// The original pages that an unfinished transaction has overwritten in a database. They are in the file `-journal`,
+/// which SQLite writes if the database has no write-ahead log. The next program that opens the database restores the
+/// pages.
 ///
 /// A journal consists of sections, each at the start of a sector. All numbers are big-endian and have four bytes:
 ///
@@ -121,7 +122,7 @@ package struct RollbackJournal {
   /// Returns the number of the page with SQLite's locks, which contains nothing else. It begins at 1 GiB.
   private static func lockPage(_ pageByteCount: Int) -> Int { 0x4000_0000 / pageByteCount + 1 }
 
-  /// Returns the checksum of a page: the sum of every 200th byte, from the end.
+  /// Returns the checksum of a page: the nonce plus every 200th byte, counted from the end.
   private static func checksum(_ page: ArraySlice<UInt8>, _ nonce: UInt32) -> UInt32 {
     let interval = 200
     var sum = nonce

@@ -15,7 +15,7 @@ package struct WriteAheadLog {
   package let pageStarts: [Int: Int]
   /// The number of pages of the database after the last commit, or 0 if the log has none.
   package let pageCount: Int
-  /// Whether uncommitted, invalid or partial frames of this generation follow the last commit.
+  /// Whether uncommitted, invalid or partial frames of the current generation follow the last commit.
   package let hasUncommittedFrames: Bool
   /// The offset of the end of the last commit, or of the end of the header if there is none.
   package let committedByteCount: Int
@@ -95,7 +95,7 @@ package struct WriteAheadLog {
     /// - Returns: Whether the frame is valid and of the current generation.
     mutating func readFrame(at start: Int) -> Bool {
       let content = start + frameHeaderByteCount..<start + frameHeaderByteCount + pageByteCount
-      // If the salts differ from those in the header, the frame is of an earlier generation.
+      // If the salts differ from the salts in the header, the frame is of an earlier generation.
       guard bytes[start + 8..<start + 16].elementsEqual(bytes[16..<24]) else { return false }
       let page = Int(bytes.bigEndian(at: start))
       checksum.add(bytes, start..<start + 8)

@@ -36,7 +36,7 @@ package enum AccessConstraintCode {
   package static let companion = "cw"
   /// The number of constraints that are required.
   package static let requiredCount = "kofn"
-  /// An app-specific password. It is beside the operations and applies to all except deletion.
+  /// An app-specific password. It is stored next to the operations and applies to all of them except deletion.
   package static let requiresPassword = "prp"
   /// The policy that accepts biometry or the passcode.
   package static let deviceOwner = "DeviceOwnerAuthentication"

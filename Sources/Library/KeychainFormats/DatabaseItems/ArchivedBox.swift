@@ -43,8 +43,8 @@ package struct ArchivedBox: Sendable, Hashable {
 
   /// Reads the archive. References are followed by name, so the order of objects does not matter.
   ///
-  /// - Throws: `.malformed` for an archive with another structure or class, and the errors of `BinaryPlist` with the
-  ///   limits for one item.
+  /// - Throws: `.malformed` for an archive with a different structure or class, and the errors of `BinaryPlist` with
+  ///   the limits for one item.
   package init(archive bytes: [UInt8]) throws(FormatError) {
     let archive = try BinaryPlist.decode(bytes, limits: .item).dictionaryValue
     guard let archive, archive["$archiver"]?.stringValue == Self.archiver,

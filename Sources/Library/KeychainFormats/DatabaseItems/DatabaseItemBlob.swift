@@ -10,7 +10,7 @@ import Basics
 /// ```
 ///
 /// The messages are protocol buffers, with the numbers of their fields. A key that all items of a class share decrypts
-/// the attributes; the item's own key decrypts the secret. The tamper checks are equal to each other and to a text in
+/// the attributes; the item's own key decrypts the secret. The tamper checks are equal to each other and to a string in
 /// each box, which shows that the boxes belong together. Both versions have the same layout; version 8 indicates only
 /// that the secret's key may belong to a persona.
 ///
@@ -18,7 +18,7 @@ import Basics
 package struct DatabaseItemBlob: Sendable {
   /// The version word's number.
   package enum Version: UInt32, Sendable, Hashable, CaseIterable {
-    /// iOS 11 to 14, and later ones without key diversification.
+    /// iOS 11 to 14, and later versions without key diversification.
     case v7 = 7
     /// iOS 15 and later.
     case v8 = 8
@@ -30,7 +30,7 @@ package struct DatabaseItemBlob: Sendable {
     package let box: [UInt8]
     /// The wrap of the box's key, or `nil` if the item's source stores the key elsewhere or not at all.
     package let keyWrap: ItemKeyWrap?
-    /// A text that equals the one in the other part and in both boxes: an upper-case UUID.
+    /// An upper-case UUID as a string. The part with the attributes and both boxes contain the same string.
     package let tamperCheck: String
 
     /// Creates the part.
@@ -45,9 +45,9 @@ package struct DatabaseItemBlob: Sendable {
   package struct AttributesPart: Sendable {
     /// The archive of the box (`ArchivedBox`).
     package let box: [UInt8]
-    /// The archive of a box with this box's key, encrypted with the key of the class.
+    /// The archive of a second box, which contains the key of `box`, encrypted with the key of the class.
     package let wrappedKey: [UInt8]
-    /// A text that equals the one in the other part and in both boxes.
+    /// An upper-case UUID as a string. The part with the secret and both boxes contain the same string.
     package let tamperCheck: String
 
     /// Creates the part.
@@ -88,7 +88,7 @@ package struct DatabaseItemBlob: Sendable {
   /// Reads an encrypted item of a database. Unknown fields are ignored; if a field occurs twice, the last one counts.
   ///
   /// - Throws: `.unsupportedVersion` for versions other than 7 and 8; `.malformed` for a missing field, a field with
-  ///   another wire type, or a class that items cannot have; `.truncated` and `.overLimit`.
+  ///   the wrong wire type, or a class that items cannot have; `.truncated` and `.overLimit`.
   package init(parsing bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> DatabaseItemBlob in
       try DatabaseItemBlob(ByteCursor(buffer, format: .itemBlob))
@@ -119,7 +119,7 @@ package struct DatabaseItemBlob: Sendable {
     try self.init(version: version, keyClass: KeyClass(rawValue: rawClass), attributes: attributes, secret: secret)
   }
 
-  /// Returns the blob's bytes, which equal the original ones if a device wrote the blob.
+  /// Returns the blob's bytes, which equal the original bytes if a device wrote the blob.
   ///
   /// - Throws: `.unencodable` if the wrap of the secret's key is missing.
   package func serialized() throws(FormatError) -> [UInt8] {

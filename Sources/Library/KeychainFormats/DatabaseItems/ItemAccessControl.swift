@@ -16,15 +16,15 @@ package struct ItemAccessControl: Sendable, Hashable {
   package static let constraintsKey = "acl"
   private static let boundKey = "bound"
 
-  /// Creates an access control with only a protection class, like that of an item that was added with one.
+  /// Creates an access control with only a protection class, as for an item that was added without constraints.
   package init(protection: ProtectionClass) { members = [Self.protectionKey: .string(protection.rawValue)] }
 
   /// Creates an access control from its members.
   ///
-  /// - Throws: `.malformed` if a known member has another type.
+  /// - Throws: `.malformed` if there is no protection class, or if a known member has the wrong type.
   package init(members: PropertyDictionary) throws(FormatError) {
     switch members[Self.protectionKey] {
-    // For an item on a token, it is a dictionary.
+    // For an item on a token, the protection class is a dictionary.
     case .string?, .dictionary?: break
     default: throw Self.malformed("it has no protection class")
     }

@@ -1,6 +1,6 @@
 package import Basics
 
-/// The key of a database item's secret, wrapped with its class key or stored as a reference for a key store.
+/// The key of a database item's secret, wrapped with its class key or with a key that only a key store has.
 ///
 /// ```
 /// message   1: wrapped key, 2: reference key, 3: type
@@ -10,7 +10,8 @@ package import Basics
 package struct ItemKeyWrap: Sendable {
   /// The type of a key that is wrapped with the key of the item's class.
   package static let classWrap: Int32 = 0
-  /// The type of a key that is encrypted with the key behind `referenceKey`, for an item with an access control.
+  /// The type of a key that is wrapped with the key store's key that `referenceKey` identifies, for an item with an
+  /// access control.
   package static let referenceWrap: Int32 = 1
 
   /// The wrapped key, 40 bytes for a class wrap. The Simulator's key store writes the unwrapped key here, so the bytes
@@ -57,11 +58,11 @@ package struct ItemKeyWrap: Sendable {
   }
 }
 
-/// The reference key of the mock key store in Apple's tests and in Simulators, whose key is public.
+/// The reference key of the mock key store that Apple's tests and Simulators use. The mock's only key is public.
 ///
 /// Source: Apple `mockaks.m` and its messages; never seen in the bytes of a real database.
 package enum MockReferenceKey {
-  /// The only key: 31 digits and a NUL.
+  /// The key of every mock key store: 31 digits and a NUL.
   package static let key = Array("1234567890123456789012345678901".utf8) + [0]
 
   /// Returns whether a reference key belongs to the mock key store.
@@ -80,7 +81,7 @@ package enum MockReferenceKey {
     }
   }
 
-  /// Returns a reference key with parameters, which are opaque here.
+  /// Returns a reference key that contains the given parameters, which this code does not interpret.
   package static func serialized(parameters: [UInt8]) -> [UInt8] {
     var message = ProtobufWriter()
     message.append(1, key)

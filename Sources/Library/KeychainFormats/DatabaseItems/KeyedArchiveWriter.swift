@@ -1,9 +1,9 @@
 import Basics
 
 /// Writes a small binary property list with the layout of `NSKeyedArchiver`: containers before their contents, all keys
-/// of a dictionary before its values, and repeated texts stored repeatedly.
+/// of a dictionary before its values, and a repeated string stored each time.
 struct KeyedArchiveWriter {
-  /// The maximum number of objects, so that a reference has one byte. An archived box has fewer.
+  /// The maximum number of objects that references of one byte can represent. An archived box has fewer objects.
   static let maximumObjectCount = 256
 
   private var objects: [[UInt8]] = []

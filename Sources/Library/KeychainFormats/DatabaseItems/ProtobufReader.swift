@@ -5,8 +5,8 @@ import Basics
 /// A field consists of a key and a value. The key is a number with variable length (varint): the field number, and the
 /// wire type in the lowest three bits.
 ///
-/// Numbers that are not in their shortest form and groups are rejected, because no known writer produces them. Source:
-/// Protocol Buffers, "Encoding".
+/// Groups are rejected, and so are numbers that are not in their shortest form, because no known writer produces them.
+/// Source: Protocol Buffers, "Encoding".
 struct ProtobufReader {
   /// A field's number, the offset of its key, and its value.
   struct Field {
@@ -18,11 +18,11 @@ struct ProtobufReader {
   enum Value {
     case varint(UInt64)
     case bytes(ByteCursor)
-    /// Four or eight bytes, which none of these messages contain; skipped.
+    /// Four or eight bytes. No known message has such a field, so the bytes are skipped.
     case fixed
   }
 
-  /// The maximum number of fields, more than any of these messages has, unknown fields included.
+  /// The maximum number of fields. No known message has so many, even with unknown fields.
   static let maximumFieldCount = 256
   private static let maximumFieldNumber: UInt64 = (1 << 29) - 1
 
@@ -84,31 +84,31 @@ struct ProtobufReader {
 
 extension ProtobufReader.Field {
   /// Returns the contents of a field that is data, text or a message.
-  func contents(_ what: String) throws(FormatError) -> ByteCursor {
+  func contents(_ fieldName: String) throws(FormatError) -> ByteCursor {
     guard case .bytes(let cursor) = value else {
-      throw FormatError(.itemBlob, .malformed, "\(what) has the wrong wire type", offset: offset)
+      throw FormatError(.itemBlob, .malformed, "\(fieldName) has the wrong wire type", offset: offset)
     }
     return cursor
   }
 
   /// Returns the value of an `int32` field; a negative number is stored with 64 bits.
-  func number(_ what: String) throws(FormatError) -> Int32 {
+  func number(_ fieldName: String) throws(FormatError) -> Int32 {
     guard case .varint(let bits) = value, let number = Int32(exactly: Int64(bitPattern: bits)) else {
-      throw FormatError(.itemBlob, .malformed, "\(what) is not a number of 32 bits", offset: offset)
+      throw FormatError(.itemBlob, .malformed, "\(fieldName) is not a number of 32 bits", offset: offset)
     }
     return number
   }
 
   /// Returns the value of a text field.
-  package func text(_ what: String) throws(FormatError) -> String {
-    guard let text = String(utf8: try contents(what).remainingBytes) else {
-      throw FormatError(.itemBlob, .malformed, "\(what) is not UTF-8", offset: offset)
+  package func text(_ fieldName: String) throws(FormatError) -> String {
+    guard let text = String(utf8: try contents(fieldName).remainingBytes) else {
+      throw FormatError(.itemBlob, .malformed, "\(fieldName) is not UTF-8", offset: offset)
     }
     return text
   }
 
   /// Returns a copy of a field's bytes.
-  func bytes(_ what: String) throws(FormatError) -> [UInt8] { Array(try contents(what).remainingBytes) }
+  func bytes(_ fieldName: String) throws(FormatError) -> [UInt8] { Array(try contents(fieldName).remainingBytes) }
 }
 
 private enum WireType {

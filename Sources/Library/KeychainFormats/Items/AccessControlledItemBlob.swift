@@ -92,7 +92,7 @@ package struct AccessControlledItemBlob: Sendable, Hashable {
     return header
   }
 
-  /// Returns the blob's bytes, which equal the original ones if the blob was read.
+  /// Returns the blob's bytes, which equal the original bytes if the blob was read.
   package func serialized() -> [UInt8] { authenticatedHeader + keysDER + ciphertext + tag }
 
   private static func takeCounted(

@@ -138,7 +138,7 @@ extension AttributeMap: RandomAccessCollection {
     return map
   }
 
-  /// Adds other values; `combine` merges the existing and the new value of a code.
+  /// Adds the values of another map; `combine` merges the existing and the new value of a code.
   package mutating func merge(
     _ others: AttributeMap, uniquingKeysWith combine: (Value, Value) throws -> Value
   ) rethrows {

@@ -14,8 +14,10 @@ struct CanonicalDERReader {
 
   init(_ bytes: UnsafeRawBufferPointer) { remainingBytes = bytes }
 
-  /// Reads the next element, or returns `nil` if there is none or its length takes more than two bytes or is not in its
-  /// shortest form.
+  /// Reads the next element.
+  ///
+  /// - Returns: The element, or `nil` if it is missing or incomplete, or if its length takes more than two bytes or is
+  ///   not in its shortest form.
   mutating func next() -> Element? {
     guard let (start, count) = nextContents(), count <= remainingBytes.count - start else { return nil }
     let end = start + count
@@ -38,7 +40,7 @@ struct CanonicalDERReader {
     return (2 + digitCount, count)
   }
 
-  /// Reads a SEQUENCE of a string and another element, or returns `nil` if the next element is not one.
+  /// Reads a SEQUENCE of a string and another element, or returns `nil` if the next element is not such a SEQUENCE.
   mutating func nextPair() -> (key: UnsafeRawBufferPointer, value: Element)? {
     guard let pair = next(), pair.tag == DERPropertyList.Tag.sequence else { return nil }
     var parts = CanonicalDERReader(pair.contents)

@@ -107,7 +107,7 @@ package struct ItemBlob: Sendable, Hashable {
     return header
   }
 
-  /// Returns the blob's bytes, which equal the original ones if the blob was read.
+  /// Returns the blob's bytes, which equal the original bytes if the blob was read.
   package func serialized() -> [UInt8] {
     let parts = [authenticatedHeader, wrappedKey, ciphertext, tag]
     var bytes: [UInt8] = []

@@ -53,7 +53,7 @@ private struct EncodedPairs {
   ///
   /// - Parameters:
   ///   - contents: The key and the value, or only the value's header if the value is a secret.
-  ///   - secret: The secret, or `nil` if the value is not one.
+  ///   - secret: The secret, or `nil` if the value is not a secret.
   mutating func append(_ contents: [UInt8], secret: SensitiveBytes? = nil) {
     let start = bytes.count
     DEREncoder.appendHeader(DERPropertyList.Tag.sequence, count: contents.count + (secret?.count ?? 0), to: &bytes)
@@ -150,8 +150,8 @@ extension KeychainItem {
     return count <= maximumByteCount
   }
 
-  /// Whether encoding and decoding the item certainly gives the same item, in any order; `false` means that the result
-  /// is unknown.
+  /// Whether encoding and decoding the item certainly gives the same item, except for the order of its attributes.
+  /// `false` means that the result is unknown.
   package var roundTripsExactly: Bool {
     // An encoding of this size cannot contain more values than the decoder accepts.
     isPacked && secrets.keys.allSatisfy { $0.isSecret(in: kind) }
@@ -160,7 +160,7 @@ extension KeychainItem {
 }
 
 extension PropertyValue {
-  /// An upper bound in bytes, or `nil` if only encoding shows whether the value can be encoded.
+  /// An upper bound for the encoded contents in bytes, or `nil` if only encoding shows whether the value can be encoded.
   fileprivate var maximumEncodedByteCount: Int? {
     switch self {
     case .null, .boolean, .integer: 8

@@ -18,7 +18,7 @@ extension KeychainItem {
   ///   - bytes: The plaintext. The caller has to wipe it.
   ///   - kind: The kind of the item.
   ///   - repairsDates: Whether malformed dates are replaced instead of rejected.
-  ///   - packs: Whether to pack the item, because it stays in memory.
+  ///   - packs: Whether to pack the item, which saves memory if the item is kept.
   /// - Throws: `.malformed`, `.truncated`, `.trailingBytes` or `.overLimit`, with the offset.
   package init(
     derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind, repairsDates: Bool = true, packs: Bool = true
@@ -74,7 +74,7 @@ extension KeychainItem {
     self = try bytes.withBytes { (bytes) throws(FormatError) in try KeychainItem(derDictionary: bytes, kind: kind) }
   }
 
-  /// The codes of almost every item's secrets.
+  /// The secret codes that almost every item has.
   static let usualSecretCodes = [AttributeCode.valueData]
 
   /// Returns a secret that is data or text, or `nil` if it is null.
@@ -93,7 +93,8 @@ extension KeychainItem {
     }
   }
 
-  /// Returns the item's plaintext for a blob of version 3, secrets included; the original bytes if nothing has changed.
+  /// Returns the item's plaintext for a blob of version 3, secrets included. For an unchanged item that a device
+  /// encoded, these are the original bytes.
   ///
   /// - Throws: `.unencodable` for a value that DER cannot represent, or a secret's code among the attributes.
   package func derDictionary() throws(FormatError) -> SensitiveBytes {

@@ -23,8 +23,8 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
     self.secrets = secrets
   }
 
-  /// Returns whether both items were read from the same bytes, attribute for attribute; `false` is possible for equal
-  /// items.
+  /// Returns whether both items store the same secrets and the same packed attributes, in the same order. `false` is
+  /// possible for equal items.
   package func hasSamePackedContent(as other: KeychainItem) -> Bool {
     kind == other.kind && attributes.hasSamePackedValues(as: other.attributes) && secrets.keys == other.secrets.keys
       && zip(secrets, other.secrets).allSatisfy { $0.value.constantTimeEquals($1.value) }

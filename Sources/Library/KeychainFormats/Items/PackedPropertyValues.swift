@@ -19,13 +19,13 @@ import Basics
     /// The fewest bytes that represent the number, the lowest first; none for 0.
     case integer
     /// The 16 bytes of an upper-case UUID.
-    case identifier
+    case uuid
     case date, dateWithText
     /// A date whose text gives exactly its seconds: only the text, with two characters in a byte.
     case dateText
   }
 
-  /// The packed type of a value and its number of bytes.
+  /// The packed type of a value, and the number of bytes of its packed contents.
   private typealias Layout = (tag: Tag, byteCount: Int)
 
   /// The maximum size of an array whose offsets take one byte. In a larger array they take two.
@@ -105,9 +105,11 @@ import Basics
 
   @usableFromInline package subscript(index: Int) -> PropertyValue { withBytes(at: index, Self.value) }
 
-  /// Returns an upper bound for a value's DER contents in bytes. A value with a bound decodes to itself.
+  /// Returns an upper bound for a value's DER contents in bytes. If there is a bound, encoding and decoding the value
+  /// gives the same value.
   ///
-  /// - Returns: The bound, or `nil` if the value is a date that is not stored as its text.
+  /// - Returns: The bound, or `nil` if the value is a date that is not stored as its text, or that may be outside the
+  ///   years 0 to 9999.
   func maximumDERByteCount(at index: Int) -> Int? {
     withBytes(at: index) { bytes in
       switch bytes.first.flatMap(Tag.init(rawValue:)) {
@@ -116,7 +118,7 @@ import Basics
       // 9900 to 9999 may be outside the years 0 to 9999.
       case .dateText: [0x00, 0x99].contains(bytes.dropFirst().first) ? nil : DERDate.maximumTextByteCount
       // The text of a UUID has little more than twice its packed bytes.
-      case .no, .yes, .integer, .data, .string, .identifier: 3 * bytes.count
+      case .no, .yes, .integer, .data, .string, .uuid: 3 * bytes.count
       }
     }
   }
@@ -131,14 +133,14 @@ import Basics
     }
   }
 
-  /// Returns the packed type of a value and its number of bytes, or `nil` if it cannot be packed.
+  /// Returns the layout of a value, or `nil` if the value cannot be packed.
   private static func layout(of value: PropertyValue) -> Layout? {
     switch value {
     case .boolean(let value): (value ? .yes : .no, 0)
     case .integer(let value): (.integer, byteCount(of: value))
     case .data(let bytes): (.data, bytes.count)
     case .string(let text):
-      withBytes(of: text, UUIDText.isUppercase) ? (.identifier, 16) : (.string, text.utf8.count)
+      withBytes(of: text, UUIDText.isUppercase) ? (.uuid, 16) : (.string, text.utf8.count)
     case .date(let date): layout(of: date)
     case .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: nil
     }
@@ -167,7 +169,7 @@ import Basics
       return isShortest ? (.integer, contents.count) : nil
     case DERPropertyList.Tag.data: return (.data, contents.count)
     case DERPropertyList.Tag.string:
-      if UUIDText.isUppercase(contents) { return (.identifier, 16) }
+      if UUIDText.isUppercase(contents) { return (.uuid, 16) }
       return UTF8Scalars.isValid(contents) ? (.string, contents.count) : nil
     case DERPropertyList.Tag.generalizedTime: return DERDate.packedByteCount(of: contents).map { (.dateText, $0) }
     default: return nil
@@ -179,7 +181,7 @@ import Basics
   ) {
     switch tag {
     case .integer: for index in target.indices { target[index] = element.contents[target.count - 1 - index] }
-    case .identifier: UUIDText.write(uppercase: element.contents, to: target)
+    case .uuid: UUIDText.write(uppercase: element.contents, to: target)
     case .dateText: DERDate.pack(element.contents, into: target)
     case .no, .yes: return
     case .data, .string, .date, .dateWithText: target.copyMemory(from: element.contents)
@@ -201,7 +203,7 @@ import Basics
       for index in target.indices { target[index] = UInt8(truncatingIfNeeded: value >> (8 * Int64(index))) }
     case .data(let bytes): target.copyBytes(from: bytes)
     case .string(let text):
-      guard tag == .identifier else { return target.copyBytes(from: text.utf8) }
+      guard tag == .uuid else { return target.copyBytes(from: text.utf8) }
       withBytes(of: text) { UUIDText.write(uppercase: $0, to: target) }
     case .date(let date):
       let text = date.encodedText ?? ""
@@ -223,7 +225,7 @@ import Basics
       return .integer(contents.reversed().reduce(sign) { $0 << 8 | Int64($1) })
     case .data: return .data(Array(contents))
     case .string: return .string(String(decoding: contents, as: UTF8.self))
-    case .identifier: return .string(UUIDText.uppercase(contents.loadUnaligned(as: SIMD16<UInt8>.self)))
+    case .uuid: return .string(UUIDText.uppercase(contents.loadUnaligned(as: SIMD16<UInt8>.self)))
     case .date: return .date(KeychainDate(secondsSinceReferenceDate: contents.loadUnaligned(as: Double.self)))
     case .dateText: return DERDate.date(unpacking: contents).map(PropertyValue.date) ?? .null
     case .dateWithText:

@@ -26,8 +26,8 @@ package enum PersistentReference: Sendable, Hashable {
 
   /// Reads a reference of an app or a backup.
   ///
-  /// - Throws: `.truncated` for fewer than four bytes; `.malformed` for another length or class. Identities (`idnt`)
-  ///   have references only in calls.
+  /// - Throws: `.truncated` for fewer than four bytes; `.malformed` for a wrong length or an unknown class. The class of
+  ///   identities (`idnt`) is rejected too, because only API calls use references to identities.
   package init(parsing bytes: [UInt8]) throws(FormatError) {
     guard bytes.count >= Self.classByteCount else {
       throw FormatError(.persistentReference, .truncated, "\(bytes.count) bytes are too few for a class", offset: 0)

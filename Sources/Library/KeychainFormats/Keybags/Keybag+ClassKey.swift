@@ -58,17 +58,17 @@ extension Keybag {
     package static let curve25519 = KeyType(rawValue: 1)
   }
 
-  /// A wrapped class key. A field is `nil` if its record is absent or has the wrong length.
+  /// A wrapped class key. A field is `nil` if its record is absent, or if a number or the UUID has the wrong length.
   public struct ClassKey: Sendable, Hashable {
-    /// The records of the group in their original order, including unknown ones.
+    /// The records of the class key in their original order, including unknown ones.
     package internal(set) var records: [Record]
 
     init(records: [Record]) { self.records = records }
 
-    /// Creates a group with the records `UUID CLAS WRAP KTYP WPKY`, and `PBKY` if there is a public key.
+    /// Creates a class key with the records `UUID CLAS WRAP KTYP WPKY`, and `PBKY` if there is a public key.
     ///
     /// - Parameters:
-    ///   - uuid: The group's identifier, 16 bytes.
+    ///   - uuid: The class key's identifier, 16 bytes.
     ///   - keyClass: The class, which occurs only once in a keybag.
     ///   - wrap: The keys that wrap the class key.
     ///   - keyType: Symmetric, or a Curve25519 key pair.
@@ -85,7 +85,7 @@ extension Keybag {
       if let publicKey { records.append(Record(.publicKey, publicKey)) }
     }
 
-    /// The group's identifier, 16 bytes. Nothing depends on it.
+    /// The class key's identifier, 16 bytes. Nothing depends on it.
     package var uuid: [UInt8]? { records.value(of: .uuid).flatMap { $0.count == 16 ? $0 : nil } }
 
     /// The class as stored; a device's keybag has a key generation in the upper bits.
@@ -122,7 +122,7 @@ extension Keybag {
 ///
 /// Source: iphone_backup_decrypt, `google_iphone_dataprotection.py`.
 package struct ClassWrappedKey: Sendable, Hashable {
-  /// The class whose key wraps this one.
+  /// The class whose key wraps this key.
   package var keyClass: KeyClass
   /// The wrapped key: 40 bytes for a symmetric class key, 72 for a Curve25519 one.
   package var wrappedKey: [UInt8]
@@ -167,8 +167,8 @@ public struct KeyClass: RawRepresentable, Sendable, Hashable, Comparable {
 
   /// Files that are readable only while the device is unlocked (`NSFileProtectionComplete`).
   package static let fileComplete = KeyClass(rawValue: 1)
-  /// Files that stay writable after a lock (`NSFileProtectionCompleteUnlessOpen`); the class key is a Curve25519 key
-  /// pair.
+  /// Files that stay writable after the device is locked (`NSFileProtectionCompleteUnlessOpen`). The class key is a
+  /// Curve25519 key pair.
   package static let fileCompleteUnlessOpen = KeyClass(rawValue: 2)
   /// Files that are readable after the first unlock (`NSFileProtectionCompleteUntilFirstUserAuthentication`).
   package static let fileUntilFirstUserAuthentication = KeyClass(rawValue: 3)

@@ -9,7 +9,7 @@ extension Keybag {
   /// ```
   ///
   /// The key is a wrapped class key. Any class key that the password wraps is suitable; published tools use the first
-  /// one. `nil` if the keybag has no such key, or lacks a parameter.
+  /// such key. `nil` if the keybag has no such key, or lacks a parameter.
   ///
   /// Source: philsmd/itunes_backup2hashcat, "Explanation of the output format".
   package var passwordHash: String? {
@@ -18,8 +18,8 @@ extension Keybag {
       return nil
     }
     let firstStep = "\(String(hexadecimal: key))*\(iterations)*\(String(hexadecimal: salt))"
-    guard let secondRound else { return "$itunes_backup$*9*\(firstStep)**" }
-    guard secondRound.salt.count == 20 else { return nil }
-    return "$itunes_backup$*10*\(firstStep)*\(secondRound.rounds)*\(String(hexadecimal: secondRound.salt))"
+    guard let secondStep else { return "$itunes_backup$*9*\(firstStep)**" }
+    guard secondStep.salt.count == 20 else { return nil }
+    return "$itunes_backup$*10*\(firstStep)*\(secondStep.iterations)*\(String(hexadecimal: secondStep.salt))"
   }
 }

@@ -16,7 +16,7 @@ extension Keybag {
     package static let version = Tag("VERS")
     /// The type of the keybag (`BagType`), in the header.
     package static let type = Tag("TYPE")
-    /// A UUID of 16 bytes: first that of the keybag, then that of each class key, which starts a group.
+    /// A UUID of 16 bytes. The first one is the keybag's; every later one is a class key's first record.
     package static let uuid = Tag("UUID")
     /// The wrapped key of the signature, 40 bytes, in the header.
     package static let hmacKey = Tag("HMCK")
@@ -59,7 +59,7 @@ extension Keybag {
   package struct Record: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     /// The name of the record.
     package let tag: Tag
-    /// The record's bytes; a number is big-endian.
+    /// The bytes of the value; a number is big-endian.
     package var value: [UInt8]
 
     /// Creates a record of any length, even a wrong one: `Keybag.validate()` checks lengths.

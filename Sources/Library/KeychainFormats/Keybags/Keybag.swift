@@ -31,30 +31,30 @@ public struct Keybag: Sendable, Hashable {
   /// - Throws: `.truncated` if a record is incomplete, `.overLimit` if a limit is exceeded.
   package init(parsing bytes: [UInt8]) throws(FormatError) {
     let records = try Self.records(of: bytes)
-    var groupStarts: [Int] = []
-    for (index, record) in records.enumerated() where record.tag == .uuid { groupStarts.append(index) }
-    groupStarts = Array(groupStarts.dropFirst())
-    guard groupStarts.count <= Self.maximumClassKeyCount else {
+    var keyStarts: [Int] = []
+    for (index, record) in records.enumerated() where record.tag == .uuid { keyStarts.append(index) }
+    keyStarts = Array(keyStarts.dropFirst())
+    guard keyStarts.count <= Self.maximumClassKeyCount else {
       throw FormatError(
-        .keybag, .overLimit, "\(groupStarts.count) class keys; at most \(Self.maximumClassKeyCount) are accepted")
+        .keybag, .overLimit, "\(keyStarts.count) class keys; at most \(Self.maximumClassKeyCount) are accepted")
     }
-    header = Array(records[..<(groupStarts.first ?? records.count)])
-    classKeys = groupStarts.indices.map { index in
-      let end = index + 1 < groupStarts.count ? groupStarts[index + 1] : records.count
-      return ClassKey(records: Array(records[groupStarts[index]..<end]))
+    header = Array(records[..<(keyStarts.first ?? records.count)])
+    classKeys = keyStarts.indices.map { index in
+      let end = index + 1 < keyStarts.count ? keyStarts[index + 1] : records.count
+      return ClassKey(records: Array(records[keyStarts[index]..<end]))
     }
   }
 
   /// The second, slower step of the password derivation (iOS 10.2 and later).
-  package struct SecondRound: Sendable, Hashable {
+  package struct SecondStep: Sendable, Hashable {
     /// The iterations of PBKDF2-HMAC-SHA256 (`DPIC`).
-    package var rounds: UInt32
+    package var iterations: UInt32
     /// The salt (`DPSL`), 20 bytes.
     package var salt: [UInt8]
 
     /// Creates the step; `salt` has 20 bytes in every real keybag.
-    package init(rounds: UInt32, salt: [UInt8]) {
-      self.rounds = rounds
+    package init(iterations: UInt32, salt: [UInt8]) {
+      self.iterations = iterations
       self.salt = salt
     }
   }
@@ -69,33 +69,33 @@ public struct Keybag: Sendable, Hashable {
   ///   - wrap: The wrap flags of the header, which apply to no key.
   ///   - salt: The salt, 20 bytes.
   ///   - iterations: The iterations of PBKDF2-HMAC-SHA1, or of the tangling function in a device's keybag.
-  ///   - secondRound: The slow step since iOS 10.2, or `nil` if the keybag has only one step.
+  ///   - secondStep: The slow step (iOS 10.2 and later), or `nil` if the keybag has only one step.
   ///   - classKeys: The class keys in the order of the bytes.
   /// - Throws: `.malformed` for a field of the wrong size or a class that occurs twice.
   package init(
     version: UInt32 = 4, type: BagType, uuid: [UInt8], hmacKey: [UInt8] = [UInt8](repeating: 0, count: 40),
-    wrap: WrapFlags = [], salt: [UInt8], iterations: UInt32, secondRound: SecondRound? = nil, classKeys: [ClassKey]
+    wrap: WrapFlags = [], salt: [UInt8], iterations: UInt32, secondStep: SecondStep? = nil, classKeys: [ClassKey]
   ) throws(FormatError) {
     header = [
       Record(.version, version), Record(.type, type.rawValue), Record(.uuid, uuid), Record(.hmacKey, hmacKey),
       Record(.wrap, wrap.rawValue), Record(.salt, salt), Record(.iterations, iterations),
     ]
-    if let secondRound {
-      header += [Record(.dpwt, 1), Record(.dpic, secondRound.rounds), Record(.dpsl, secondRound.salt)]
+    if let secondStep {
+      header += [Record(.dpwt, 1), Record(.dpic, secondStep.iterations), Record(.dpsl, secondStep.salt)]
     }
     self.classKeys = classKeys
     try validate()
   }
 
-  /// Returns the keybag's bytes, which equal the original ones if nothing was changed.
+  /// Returns the keybag's bytes, which equal the original bytes if nothing was changed.
   package func serialized() -> [UInt8] { Self.serialized(records) }
 
-  /// The records of the header and the groups in the order of the bytes.
+  /// The records of the header and the class keys, in the order of the bytes.
   var records: [Record] { header + classKeys.flatMap(\.records) }
 }
 
-/// Header fields. A field is `nil` if its record is absent or has the wrong length. Writing replaces the first record's
-/// value in place, adds an absent record, or removes it with `nil`.
+/// Header fields. A field is `nil` if its record is absent, or if a number or the UUID has the wrong length. Setting a
+/// field replaces the first record's value in place, or adds a record; setting `nil` removes all records of the field.
 extension Keybag {
   /// The version (`VERS`), 2 to 5 in real keybags. Nothing depends on it.
   package var version: UInt32? {
@@ -115,7 +115,7 @@ extension Keybag {
   /// The lower-case text of `uuid`, which a keychain file contains as `keybag-uuid`.
   package var uuidText: String? { uuid.flatMap(UUIDText.lowercase) }
 
-  /// The wrap flags of the header (`WRAP`); 0 in backups, and without effect on the class keys, which have their own.
+  /// The wrap flags of the header (`WRAP`), 0 in backups. They do not apply to the class keys, which have their own flags.
   package var wrap: WrapFlags? { header.word(of: .wrap).map(WrapFlags.init(rawValue:)) }
 
   /// The salt of the SHA-1 derivation.
@@ -154,22 +154,22 @@ extension Keybag {
     set { header.set(.hmacKey, to: newValue) }
   }
 
-  /// The second step, or `nil` if one of its fields is missing or it has no iterations.
+  /// The second step, or `nil` if one of its fields is missing or its number of iterations is 0.
   ///
   /// Setting it writes `DPWT`, `DPIC` and `DPSL`, or removes all three.
-  package var secondRound: SecondRound? {
+  package var secondStep: SecondStep? {
     get {
       guard let dpic, dpic > 0, let dpsl else { return nil }
-      return SecondRound(rounds: dpic, salt: dpsl)
+      return SecondStep(iterations: dpic, salt: dpsl)
     }
     set {
       dpwt = newValue.map { _ in dpwt ?? 1 }
-      dpic = newValue?.rounds
+      dpic = newValue?.iterations
       dpsl = newValue?.salt
     }
   }
 
-  /// Returns the first group of a class, or `nil` if there is none.
+  /// Returns the first class key of a class, or `nil` if there is none.
   package func classKey(_ keyClass: KeyClass) -> ClassKey? { classKeys.first { $0.keyClass == keyClass } }
 }
 
@@ -177,12 +177,12 @@ extension Keybag {
   /// Checks that every field for unlocking the keybag exists once with the right length.
   ///
   /// Unknown records, class numbers, types and versions are accepted.
-  /// - Throws: `.malformed` with the name of the field and the offset of its record, or for an absent field the offset
-  ///   of the end of the header or group.
+  /// - Throws: `.malformed` with the name of the field and the offset of its record. For an absent field, this is the
+  ///   offset of the end of the header or class key.
   package func validate() throws(FormatError) {
     var offset = 0
     try Self.check(
-      header, of: "the header", from: offset, required: Self.headerLengths, optional: Self.secondRoundLengths)
+      header, of: "the header", from: offset, required: Self.headerLengths, optional: Self.secondStepLengths)
     offset += header.reduce(0) { $0 + $1.byteCount }
     if (dpic == nil) != (dpsl == nil) {
       throw FormatError(.keybag, .malformed, "the header has only one of DPIC and DPSL", offset: offset)
@@ -190,8 +190,8 @@ extension Keybag {
     var keyClasses: Set<KeyClass> = []
     for classKey in classKeys {
       try Self.check(
-        classKey.records, of: "a class key", from: offset, required: Self.groupLengths, optional: Self.groupExtraLengths
-      )
+        classKey.records, of: "a class key", from: offset, required: Self.classKeyLengths,
+        optional: Self.classKeyExtraLengths)
       try Self.checkKey(of: classKey, from: offset)
       if let keyClass = classKey.keyClass, !keyClasses.insert(keyClass).inserted {
         throw FormatError(.keybag, .malformed, "class \(keyClass.rawValue) occurs twice", offset: offset)
@@ -205,9 +205,9 @@ extension Keybag {
   private static let headerLengths: Lengths = [
     (.version, 4), (.type, 4), (.uuid, 16), (.hmacKey, 40), (.wrap, 4), (.salt, 20), (.iterations, 4),
   ]
-  private static let secondRoundLengths: Lengths = [(.dpwt, 4), (.dpic, 4), (.dpsl, 20)]
-  private static let groupLengths: Lengths = [(.uuid, 16), (.keyClass, 4), (.wrap, 4)]
-  private static let groupExtraLengths: Lengths = [(.keyType, 4), (.publicKey, 32)]
+  private static let secondStepLengths: Lengths = [(.dpwt, 4), (.dpic, 4), (.dpsl, 20)]
+  private static let classKeyLengths: Lengths = [(.uuid, 16), (.keyClass, 4), (.wrap, 4)]
+  private static let classKeyExtraLengths: Lengths = [(.keyType, 4), (.publicKey, 32)]
 
   private static func check(
     _ records: [Record], of section: String, from start: Int, required: Lengths, optional: Lengths
@@ -257,8 +257,8 @@ extension Keybag {
 }
 
 extension Keybag {
-  /// The reason why the derivation parameters are ambiguous, or `nil`: a field that occurs twice with different values,
-  /// or an iteration count of the wrong length. Readers that pick different values would derive different keys.
+  /// The reason why the derivation parameters are ambiguous, or `nil`. A field may occur twice with different
+  /// values, or `DPIC` may have the wrong length. Readers that pick different values would derive different keys.
   package var derivationFault: String? {
     for tag in [Tag.salt, .iterations, .dpic, .dpsl] where Set(header.filter { $0.tag == tag }.map(\.value)).count > 1 {
       return "its \(tag) occurs twice with different values"

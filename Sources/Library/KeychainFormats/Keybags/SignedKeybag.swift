@@ -56,6 +56,6 @@ package struct SignedKeybag: Sendable, Hashable {
     records = [Keybag.Record(.data, signedBytes), Keybag.Record(.signature, signature)]
   }
 
-  /// Returns the bytes of the outer records, which equal the original ones if nothing was changed.
+  /// Returns the bytes of the outer records, which equal the original bytes if nothing was changed.
   package func serialized() -> [UInt8] { Keybag.serialized(records) }
 }

@@ -1,6 +1,6 @@
 import Basics
 
-/// Binary property lists, version 00: a reader with limits, and a writer that stores each text once.
+/// Binary property lists, version 00: a reader with limits, and a writer that stores each string once.
 ///
 /// Source: Apple CoreFoundation, `CFBinaryPList.c`.
 package enum BinaryPlist {
@@ -10,11 +10,12 @@ package enum BinaryPlist {
     package var maximumByteCount: Int
     /// The maximum number of levels of containers, including the root value.
     package var maximumDepth: Int
-    /// The maximum number of values for each byte of the file. Without shared containers there is less than one, because
-    /// every reference takes at least one byte. A few shared containers could represent any number of values.
+    /// The maximum number of values for each byte of the file. A file without shared containers has fewer values than
+    /// bytes, because every reference takes at least one byte. A few shared containers could represent any number of
+    /// values.
     package var valuesPerByte: Int
-    /// The maximum number of objects in the file, and of values that are created from them. A value takes 16 bytes of
-    /// memory and a container about 80, but each takes only a single byte of the file.
+    /// The maximum number of objects in the file, and of values that are created from the objects. A value takes 16
+    /// bytes of memory and a container about 80, but each may take only a single byte of the file.
     package var maximumValueCount: Int
 
     /// Creates limits; a list that exceeds one fails with `.overLimit`.
@@ -51,7 +52,7 @@ package enum BinaryPlist {
     }
   }
 
-  /// Encodes a property list. Equal texts are stored once; the entries of dictionaries keep their order.
+  /// Encodes a property list. Equal strings are stored once; the entries of dictionaries keep their order.
   ///
   /// - Throws: `.unencodable` for a null, `.overLimit` for more levels than `Limits.standard` accepts.
   package static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
@@ -59,25 +60,25 @@ package enum BinaryPlist {
     return try writer.encode(value)
   }
 
-  /// Edits a property list. Malformed texts are preserved byte for byte.
+  /// Edits a property list. Malformed strings are preserved byte for byte.
   ///
   /// - Parameters:
   ///   - bytes: The property list.
-  ///   - limits: The limits for reading it.
-  ///   - change: Edits the value, in which placeholders represent malformed texts.
+  ///   - limits: The limits for reading the list.
+  ///   - change: Edits the value, in which placeholders represent malformed strings.
   /// - Throws: The errors of `decode` and `encode`, and the error of `change`.
   static func editing(
     _ bytes: [UInt8], limits: Limits = .standard, _ change: (inout PropertyValue) throws(FormatError) -> Void
   ) throws(FormatError) -> [UInt8] {
-    let (value, malformedTexts) = try bytes.withRawBytes {
-      (buffer: UnsafeRawBufferPointer) throws(FormatError) -> (PropertyValue, MalformedTexts?) in
+    let (value, malformedStrings) = try bytes.withRawBytes {
+      (buffer: UnsafeRawBufferPointer) throws(FormatError) -> (PropertyValue, MalformedStrings?) in
       let document = try BinaryPlistReader(buffer, limits: limits)
-      var decoder = BinaryPlistDecoder(document, limits: limits, keeping: MalformedTexts())
-      return (try decoder.value(at: document.rootIndex), decoder.malformedTexts)
+      var decoder = BinaryPlistDecoder(document, limits: limits, keeping: MalformedStrings())
+      return (try decoder.value(at: document.rootIndex), decoder.malformedStrings)
     }
     var changed = value
     try change(&changed)
-    var writer = BinaryPlistWriter(malformedTexts)
+    var writer = BinaryPlistWriter(malformedStrings)
     return try writer.encode(changed)
   }
 

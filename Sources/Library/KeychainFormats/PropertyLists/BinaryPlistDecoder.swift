@@ -2,27 +2,27 @@ import Basics
 
 /// Converts objects of a binary property list to values, within limits and without following cycles.
 ///
-/// Texts and data are created once for each object, no matter how many references there are.
+/// Strings and data are created once for each object, no matter how many references there are.
 struct BinaryPlistDecoder {
   let document: BinaryPlistReader
   private let maximumDepth: Int
   private var remainingValues: Int
-  /// The number of bytes of texts and data that may still be copied. It starts with the size of the file, because
+  /// The number of bytes of strings and data that may still be copied. It starts with the size of the file, because
   /// objects of a regular file do not overlap.
   private var remainingBytes: Int
-  /// The number of bytes of texts and data that may still be reused. Reuse is free here, but every reader of the values
-  /// spends time on each use. A long text that is reused in every item would turn a small file into much work.
+  /// The number of bytes of strings and data that may still be reused. Reuse is free here, but every reader of the
+  /// values spends time on each use. A long string that is reused in every item would turn a small file into much work.
   private var remainingSharedBytes: Int
-  /// The texts and data that were created, in chunks of consecutive objects. A chunk is empty until it has a value,
+  /// The strings and data that were created, in chunks of consecutive objects. A chunk is empty until it has a value,
   /// because most objects may never be accessed.
   private var leaves: [[PropertyValue?]]
   /// The containers around the current value.
   private var path: [Int] = []
-  /// The malformed texts so far, or `nil` to reject them.
-  private(set) var malformedTexts: MalformedTexts?
+  /// The malformed strings that were read, or `nil` if they are rejected.
+  private(set) var malformedStrings: MalformedStrings?
 
   private static let leavesPerChunk = 256
-  /// The number of reused bytes allowed per byte of the file. Dumps with short texts need less than three.
+  /// The number of reused bytes allowed per byte of the file. Dumps with short strings need less than three.
   private static let sharedBytesPerByte = 16
   /// The number of reused bytes allowed in any file.
   private static let sharedByteAllowance = 16 << 20
@@ -32,10 +32,10 @@ struct BinaryPlistDecoder {
   /// - Parameters:
   ///   - document: The property list.
   ///   - limits: The limits for its values.
-  ///   - malformedTexts: A collection for malformed texts, or `nil` to reject a list that contains one.
-  init(_ document: BinaryPlistReader, limits: BinaryPlist.Limits, keeping malformedTexts: MalformedTexts? = nil) {
+  ///   - malformedStrings: A collection for malformed strings, or `nil` to reject a list that contains one.
+  init(_ document: BinaryPlistReader, limits: BinaryPlist.Limits, keeping malformedStrings: MalformedStrings? = nil) {
     self.document = document
-    self.malformedTexts = malformedTexts
+    self.malformedStrings = malformedStrings
     maximumDepth = limits.maximumDepth
     let (product, overflows) = document.bytes.count.multipliedReportingOverflow(by: limits.valuesPerByte)
     remainingValues = min(overflows ? .max : product, limits.maximumValueCount)
@@ -72,7 +72,7 @@ struct BinaryPlistDecoder {
       return cache(.data(document.bytes.withBytes(range) { Array($0) }), for: index)
     case .asciiString(let range), .utf16String(let range):
       try charge(bytes: range.count, at: index)
-      return cache(.string(try text(object)), for: index)
+      return cache(.string(try string(object)), for: index)
     case .array(let references):
       try charge(values: references.count, at: index)
       return .array(try inside(index) { decoder throws(FormatError) in try decoder.values(references) })
@@ -85,12 +85,12 @@ struct BinaryPlistDecoder {
     }
   }
 
-  /// Returns the text of a string object, or a placeholder if the text is malformed and such texts are preserved.
-  private mutating func text(_ object: BinaryPlistReader.Object) throws(FormatError) -> String {
+  /// Returns the string of an object, or a placeholder if the string is malformed and such strings are preserved.
+  private mutating func string(_ object: BinaryPlistReader.Object) throws(FormatError) -> String {
     do throws(FormatError) {
-      return try document.text(object) ?? ""
+      return try document.string(object) ?? ""
     } catch {
-      guard let placeholder = malformedTexts?.add(object, of: document) else { throw error }
+      guard let placeholder = malformedStrings?.add(object, of: document) else { throw error }
       return placeholder
     }
   }

@@ -2,14 +2,14 @@ import Basics
 
 /// Reads the objects of a binary property list one at a time, by index. The bytes must outlive the reader.
 ///
-/// References are not followed: containers give references, and data and texts give their ranges. All numbers are
-/// big-endian.
+/// References are not followed: the object of a container has references, and the object of data or a string has a range.
+/// All numbers are big-endian.
 ///
 /// ```
 /// file      "bplist00", objects, offset table (the offset of each object), trailer
 /// object    marker (1 byte: the type in the upper half, the size in the lower one), contents
-/// type      0 null and booleans, 1 integer, 2 real, 3 date, 4 data, 5 ASCII text, 6 UTF-16 text,
-///           8 reference of a keyed archive, A array, C set, D dictionary
+/// type      0 null and booleans, 1 integer, 2 real, 3 date, 4 data, 5 ASCII string, 6 UTF-16 string,
+///           8 UID (in keyed archives), A array, C set, D dictionary
 /// trailer   6 unused bytes, width of an offset (1 byte), width of a reference (1),
 ///           number of objects (8), index of the root object (8), offset of the offset table (8)
 /// ```
@@ -185,10 +185,10 @@ struct BinaryPlistReader {
     }
   }
 
-  /// Returns the text of a string object, or `nil` if the object is not a string.
+  /// Returns the string of an object, or `nil` if the object is not a string.
   ///
-  /// - Throws: `.malformed` for a byte above 7F in ASCII text, or an unpaired surrogate.
-  package func text(_ object: Object) throws(FormatError) -> String? {
+  /// - Throws: `.malformed` for a byte above 7F in an ASCII string, or an unpaired surrogate.
+  package func string(_ object: Object) throws(FormatError) -> String? {
     switch object {
     case .asciiString(let range):
       return try bytes.withBytes(range) { (contents) throws(FormatError) in
@@ -198,16 +198,16 @@ struct BinaryPlistReader {
         return String(decoding: contents, as: UTF8.self)
       }
     case .utf16String(let range):
-      guard let text = String(validating: utf16Units(in: range), as: UTF16.self) else {
+      guard let string = String(validating: utf16Units(in: range), as: UTF16.self) else {
         throw malformed("a string with half a surrogate pair", range.lowerBound)
       }
-      return text
+      return string
     default:
       return nil
     }
   }
 
-  /// Returns the code units of a text in UTF-16.
+  /// Returns the code units of a UTF-16 string.
   func utf16Units(in range: Range<Int>) -> [UInt16] {
     stride(from: range.lowerBound, to: range.upperBound, by: 2).map { offset in
       UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
@@ -227,7 +227,7 @@ struct BinaryPlistReader {
     }
   }
 
-  /// Returns an integer of 2 to the power of `size` bytes. Integers of up to 4 bytes are unsigned.
+  /// Returns an integer. Its number of bytes is 2 to the power of `size`. Integers of up to 4 bytes are unsigned.
   private func integer(_ size: UInt8, at start: Int) throws(FormatError) -> Object {
     switch size {
     case 0...2: return .integer(Int64(try number(at: start + 1, width: 1 << Int(size), of: start)))
@@ -242,7 +242,7 @@ struct BinaryPlistReader {
     }
   }
 
-  /// Returns a floating-point number of 2 to the power of `size` bytes.
+  /// Returns a floating-point number. Its number of bytes is 2 to the power of `size`.
   private func real(_ size: UInt8, at start: Int) throws(FormatError) -> Double {
     switch size {
     case 2:
@@ -258,7 +258,8 @@ struct BinaryPlistReader {
     return References(offset: range.lowerBound, count: range.count / referenceWidth)
   }
 
-  /// Returns the range of `size` units. A size of 15 means that an integer object with the number follows.
+  /// Returns the range of the contents: `size` units of `width` bytes each. If `size` is 15, an integer object with the
+  /// number of units follows the marker.
   private func contents(_ size: UInt8, width: Int, at start: Int) throws(FormatError) -> Range<Int> {
     var offset = start + 1
     var count = Int(size)
@@ -288,31 +289,32 @@ struct BinaryPlistReader {
   }
 }
 
-/// Malformed texts of a binary property list, preserved for writing it again. A placeholder represents each of them.
-struct MalformedTexts {
-  /// A text object as stored in the list.
-  struct StoredText {
+/// Malformed strings of a binary property list, preserved for writing it again. A placeholder represents each of them.
+struct MalformedStrings {
+  /// A string object as stored in the list.
+  struct StoredString {
     let isUTF16: Bool
     let bytes: [UInt8]
   }
 
-  private(set) var stored: [String: StoredText] = [:]
-  /// The start of each placeholder. It is random, so that no list can contain a text that equals a placeholder.
+  private(set) var stored: [String: StoredString] = [:]
+  /// The start of each placeholder. It is random, so that no list can contain a string that equals a placeholder.
   private let prefix = "malformed text \(UInt64.random(in: .min ... .max)) \(UInt64.random(in: .min ... .max)) "
 
-  /// Adds a text object.
+  /// Adds a string object.
   ///
-  /// - Returns: Its placeholder, or `nil` if the object is not a text.
+  /// - Returns: The string's placeholder, or `nil` if the object is not a string.
   mutating func add(_ object: BinaryPlistReader.Object, of document: BinaryPlistReader) -> String? {
-    let text: StoredText
+    let string: StoredString
     switch object {
     case .asciiString(let range):
-      text = StoredText(isUTF16: false, bytes: document.bytes.withBytes(range) { Array($0) })
-    case .utf16String(let range): text = StoredText(isUTF16: true, bytes: document.bytes.withBytes(range) { Array($0) })
+      string = StoredString(isUTF16: false, bytes: document.bytes.withBytes(range) { Array($0) })
+    case .utf16String(let range):
+      string = StoredString(isUTF16: true, bytes: document.bytes.withBytes(range) { Array($0) })
     default: return nil
     }
     let placeholder = prefix + String(stored.count)
-    stored[placeholder] = text
+    stored[placeholder] = string
     return placeholder
   }
 }

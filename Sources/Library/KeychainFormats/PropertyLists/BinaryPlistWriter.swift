@@ -1,31 +1,31 @@
 import Basics
 
-/// A text that is compared by its bytes; `String` also treats composed and decomposed letters as equal.
+/// A string that is compared by its bytes; `String` also treats composed and decomposed letters as equal.
 private struct BytewiseString: Hashable {
-  package let text: String
+  let string: String
 
-  static func == (left: Self, right: Self) -> Bool { left.text.hasSameBytes(as: right.text) }
-  func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
+  static func == (left: Self, right: Self) -> Bool { left.string.hasSameBytes(as: right.string) }
+  func hash(into hasher: inout Hasher) { string.hashBytes(into: &hasher) }
 }
 
 /// Writes a binary property list (see `BinaryPlistReader` for the format) in two passes.
 ///
-/// The first pass counts objects, which determines the size of references, and the bytes of data, which are most of a
-/// large list. The second pass writes each container after its contents. Written bytes never change, so they can be
-/// output before the list is complete.
+/// The first pass counts objects and the bytes of data. The number of objects determines the size of references, and
+/// data makes up most of a large list. The second pass writes each container after its contents. Written bytes never
+/// change, so they can be output before the list is complete.
 struct BinaryPlistWriter {
   /// The bytes that were written but not output yet.
   private var bytes: [UInt8] = BinaryPlist.magic + BinaryPlist.version
   private var flushedByteCount = 0
   private var offsets: [Int] = []
-  /// The index of each text's object; negative until it is written.
-  private var texts: [BytewiseString: Int] = [:]
+  /// The index of each string's object; negative until the string is written.
+  private var stringIndexes: [BytewiseString: Int] = [:]
   private var referenceWidth = 1
   private var dataByteCount = 0
-  /// The malformed texts to write, by their placeholders.
-  private let malformedTexts: [String: MalformedTexts.StoredText]
+  /// The malformed strings to write, by their placeholders.
+  private let malformedStrings: [String: MalformedStrings.StoredString]
 
-  init(_ malformedTexts: MalformedTexts? = nil) { self.malformedTexts = malformedTexts?.stored ?? [:] }
+  init(_ malformedStrings: MalformedStrings? = nil) { self.malformedStrings = malformedStrings?.stored ?? [:] }
 
   mutating func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     let objectCount = try count(value, depth: 0)
@@ -40,13 +40,13 @@ struct BinaryPlistWriter {
 
   /// Prepares for writing objects one by one.
   ///
-  /// - Parameter count: The number of objects; a text that is written several times counts once.
+  /// - Parameter count: The number of objects; a string that is written several times counts once.
   mutating func prepare(for count: Int) {
     referenceWidth = Self.width(of: UInt64(count - 1))
     offsets.reserveCapacity(count)
   }
 
-  /// Writes the table and the trailer after the objects, and outputs bytes like `flush(atLeast:to:)`.
+  /// Writes the offset table and the trailer after the objects, and outputs bytes like `flush(atLeast:to:)`.
   mutating func finish<Failure: Error>(
     root: Int, atLeast count: Int, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -70,11 +70,11 @@ struct BinaryPlistWriter {
     bytes.removeAll(keepingCapacity: true)
   }
 
-  /// Counts the objects of a text.
+  /// Counts the objects of a string.
   ///
-  /// - Returns: 1, or 0 for a text that was counted before, because it is only one object.
-  mutating func count(_ text: String) -> Int {
-    texts.updateValue(-1, forKey: BytewiseString(text: text)) == nil ? 1 : 0
+  /// - Returns: 1, or 0 for a string that was counted before, because equal strings are one object.
+  mutating func count(_ string: String) -> Int {
+    stringIndexes.updateValue(-1, forKey: BytewiseString(string: string)) == nil ? 1 : 0
   }
 
   private mutating func count(_ value: PropertyValue, depth: Int) throws(FormatError) -> Int {
@@ -84,7 +84,7 @@ struct BinaryPlistWriter {
     }
     var total = 1
     switch value {
-    case .string(let text): return count(text)
+    case .string(let string): return count(string)
     case .array(let values), .set(let values):
       try checkDepth()
       for value in values { total += try count(value, depth: depth + 1) }
@@ -124,8 +124,8 @@ struct BinaryPlistWriter {
       return appendObject(marker: 0x33, bitPattern: date.secondsSinceReferenceDate.bitPattern)
     case .data(let data):
       return write(data)
-    case .string(let text):
-      return write(text)
+    case .string(let string):
+      return write(string)
     case .uid(let value):
       let width = Self.width(of: value)
       return appendObject { writer in
@@ -148,22 +148,22 @@ struct BinaryPlistWriter {
     }
   }
 
-  mutating func write(_ text: String) -> Int {
-    if let index = texts[BytewiseString(text: text)], index >= 0 { return index }
-    let stored = malformedTexts.isEmpty ? nil : malformedTexts[text]
+  mutating func write(_ string: String) -> Int {
+    if let index = stringIndexes[BytewiseString(string: string)], index >= 0 { return index }
+    let stored = malformedStrings.isEmpty ? nil : malformedStrings[string]
     let index = appendObject { writer in
       if let stored {
         writer.appendMarker(stored.isUTF16 ? 0x60 : 0x50, count: stored.bytes.count / (stored.isUTF16 ? 2 : 1))
         writer.bytes.append(contentsOf: stored.bytes)
-      } else if text.utf8.allSatisfy({ $0 < 0x80 }) {
-        writer.appendMarker(0x50, count: text.utf8.count)
-        writer.bytes.append(contentsOf: text.utf8)
+      } else if string.utf8.allSatisfy({ $0 < 0x80 }) {
+        writer.appendMarker(0x50, count: string.utf8.count)
+        writer.bytes.append(contentsOf: string.utf8)
       } else {
-        writer.appendMarker(0x60, count: text.utf16.count)
-        for unit in text.utf16 { writer.append(UInt64(unit), width: 2) }
+        writer.appendMarker(0x60, count: string.utf16.count)
+        for unit in string.utf16 { writer.append(UInt64(unit), width: 2) }
       }
     }
-    texts[BytewiseString(text: text)] = index
+    stringIndexes[BytewiseString(string: string)] = index
     return index
   }
 

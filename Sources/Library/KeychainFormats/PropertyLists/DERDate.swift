@@ -18,14 +18,14 @@ package enum DERDate {
     }
   }
 
-  /// Returns the GeneralizedTime text of a date, or `nil` if it is not a number or outside the years 0 to 9999.
+  /// Returns the GeneralizedTime text of a date, or `nil` if the date is not a number or outside the years 0 to 9999.
   package static func format(_ date: KeychainDate) -> String? {
     encode(date).map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// Parses a GeneralizedTime text. The date remembers this text (`encodedText`).
   ///
-  /// - Throws: `.malformed` for another text or a date that does not exist.
+  /// - Throws: `.malformed` if the text does not follow the grammar, or if the date does not exist.
   package static func parse(_ text: String) throws(FormatError) -> KeychainDate {
     do throws(Fault) {
       return try Array(text.utf8).span.bytes.withUnsafeBytes(decode)
@@ -37,7 +37,7 @@ package enum DERDate {
   /// The date with which Apple's decoder replaces a malformed date of an item: 2001-03-24T00:00:00Z.
   static let replacementForMalformed = KeychainDate(secondsSinceReferenceDate: 82 * 86_400)
 
-  /// The number of significant digits of a fraction.
+  /// The number of a fraction's digits that are used; later digits are ignored.
   private static let maximumFractionDigits = 19
 
   /// Decodes `YYYYMMDDhhmmss[.f…]` with `Z`, `+hhmm` or `-hhmm`; a fraction has digits and does not end in zero.
@@ -60,8 +60,8 @@ package enum DERDate {
       secondsSinceReferenceDate: try reader.moment(year: year + (year < 50 ? 2000 : 1900), allowsFraction: false))
   }
 
-  /// Returns the GeneralizedTime text of a date: the original one if it still represents the same date, otherwise a
-  /// computed one.
+  /// Returns the GeneralizedTime text of a date: the original text if it still represents the same date, otherwise a
+  /// computed text.
   ///
   /// - Returns: The text, or `nil` if it must be computed, but the date is not a number or outside the years 0 to 9999.
   static func encode(_ date: KeychainDate) -> [UInt8]? {
@@ -91,8 +91,8 @@ package enum DERDate {
   /// The maximum number of bytes of a text, with the digits of the smallest double, 5e-324.
   static let maximumTextByteCount = fieldsByteCount + 324
 
-  /// A limit of about 12,700 years in seconds, below which the calculation of a date cannot overflow. Dates beyond it
-  /// have no text.
+  /// A limit of about 12,700 years in seconds, below which the calculation of a date cannot overflow. Dates beyond this
+  /// limit have no text.
   private static let maximumSecondCount: UInt64 = 400_000_000_000
 
   /// Returns the text of a number of seconds, with the fewest decimal places that represent the number exactly, or
@@ -227,7 +227,7 @@ extension DERDate {
     }
   }
 
-  /// Returns the date of a packed text, or `nil` if the bytes are not one.
+  /// Returns the date of a packed text, or `nil` if the bytes are not a packed date.
   static func date(unpacking bytes: UnsafeRawBufferPointer) -> KeychainDate? {
     withUnsafeTemporaryAllocation(byteCount: 2 * bytes.count, alignment: 1) { text in
       var count = 0

@@ -73,7 +73,7 @@ struct DEREncoder {
     return pairs
   }
 
-  /// Returns whether bytes come first in unsigned order; a prefix comes before the longer bytes.
+  /// Returns whether `left` comes before `right` in the order of unsigned bytes; a prefix comes before longer bytes.
   static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool { left.lexicographicallyPrecedes(right) }
 
   static func appendElement(_ tag: UInt8, _ contents: some Collection<UInt8>, to bytes: inout [UInt8]) {
@@ -98,7 +98,7 @@ struct DEREncoder {
   private static func contents(of value: Int64) -> ArraySlice<UInt8> {
     if (-0x80..<0x80).contains(value) { return [UInt8(truncatingIfNeeded: value)] }
     var digits = bigEndianBytes(UInt64(bitPattern: value))[...]
-    // A first byte that only repeats the sign of the second one is not needed.
+    // A first byte that only repeats the sign of the second byte is not needed.
     while let first = digits.first, let second = digits.dropFirst().first,
       first == 0 && second < 0x80 || first == 0xFF && second >= 0x80
     {

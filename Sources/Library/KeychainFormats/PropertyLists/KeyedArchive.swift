@@ -1,6 +1,6 @@
 package import Basics
 
-/// The fields of an archive that `NSKeyedArchiver` wrote, read in place. The bytes must outlive it.
+/// The fields of an archive that `NSKeyedArchiver` wrote, read in place. The bytes must outlive this value.
 ///
 /// The fields are those of the archive's root object, or of its `$top` dictionary if it has no root object.
 package struct KeyedArchive {
@@ -29,9 +29,9 @@ package struct KeyedArchive {
     }
   }
 
-  /// Returns the text of a field; `nil` if there is no such field, or if it is not text.
-  package func text(_ name: String) throws(FormatError) -> String? {
-    try object(name).flatMap { (object) throws(FormatError) in try document.text(object) }
+  /// Returns the string of a field; `nil` if there is no such field, or if it is not a string.
+  package func string(_ name: String) throws(FormatError) -> String? {
+    try object(name).flatMap { (object) throws(FormatError) in try document.string(object) }
   }
 
   /// Returns the integer of a field; `nil` if there is no such field, or if it is not a whole number.
@@ -88,7 +88,7 @@ package struct KeyedArchive {
     }
     var fields: [String: Int] = [:]
     for position in 0..<keys.count {
-      guard let name = try document.text(document.object(at: document.index(position, of: keys))) else { continue }
+      guard let name = try document.string(document.object(at: document.index(position, of: keys))) else { continue }
       fields[name] = try document.index(position, of: values)
     }
     return fields

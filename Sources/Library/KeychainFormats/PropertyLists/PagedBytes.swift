@@ -1,4 +1,4 @@
-/// Bytes that are read from a file on demand, page by page, with a cache of recent pages. For one thread.
+/// Bytes that are read from a file on demand, page by page, with a cache of recent pages. Only one thread may use them.
 ///
 /// Bytes that cannot be read appear as zeros. The caller must check `hasFailed` before it uses any result.
 package final class PagedBytes {

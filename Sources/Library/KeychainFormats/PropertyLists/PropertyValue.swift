@@ -39,9 +39,9 @@ extension PropertyValue {
   package var dataValue: [UInt8]? { if case .data(let value) = self { value } else { nil } }
   /// The number, or `nil` if the value is not an integer that fits into 64 signed bits.
   package var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
-  /// The boolean, or `nil` if the value is not one; a number is not converted.
+  /// The boolean, or `nil` if the value is not a boolean; a number is not converted.
   package var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
-  /// The date, or `nil` if the value is not one.
+  /// The date, or `nil` if the value is not a date.
   package var dateValue: KeychainDate? { if case .date(let value) = self { value } else { nil } }
   /// The elements, or `nil` if the value is not an array; a set is not converted.
   package var arrayValue: [PropertyValue]? { if case .array(let value) = self { value } else { nil } }

@@ -116,7 +116,7 @@ extension XMLPlist {
   ///
   /// No external resource is ever accessed. The document type is ignored, but rejected if it contains declarations.
   /// Only XML's five predefined entities and numeric character references are supported.
-  /// - Throws: `.malformed` and `.truncated` with the offset, `.overLimit` for more levels, elements or bytes.
+  /// - Throws: `.malformed` and `.truncated` with the offset, `.overLimit` for too many levels, elements or bytes.
   package static func decode(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
     try decode(bytes, maximumElementCount: maximumElementCount)
   }

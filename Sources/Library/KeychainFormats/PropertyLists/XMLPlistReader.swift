@@ -1,6 +1,6 @@
 import Basics
 
-/// Converts the elements of a list to values.
+/// Converts the elements of an XML property list to values.
 struct XMLPlistReader {
   private var scanner: XMLScanner
   private var elementCount = 0

@@ -6,7 +6,7 @@ struct XMLScanner {
   struct Tag {
     let name: String
     let isEnd: Bool
-    /// Whether it is a start and end tag in one.
+    /// Whether the tag both starts and ends the element, like `<true/>`.
     let isEmpty: Bool
   }
 
@@ -68,7 +68,7 @@ struct XMLScanner {
     }
   }
 
-  /// Skips everything up to a text, and the text.
+  /// Skips everything up to the end of the next `end`.
   private mutating func skip(to end: String) throws(FormatError) {
     while !isAtEnd {
       if skipIfPresent(end) { return }
@@ -177,9 +177,9 @@ struct XMLScanner {
     return byte
   }
 
-  /// Skips a text if it is next.
+  /// Skips a text if the remaining bytes start with it.
   ///
-  /// - Returns: Whether it was next.
+  /// - Returns: Whether the text was skipped.
   private mutating func skipIfPresent(_ text: String) -> Bool {
     guard bytes[offset...].starts(with: text.utf8) else { return false }
     offset += text.utf8.count

@@ -33,8 +33,8 @@ package enum AttributeConversion {
     }
   }
 
-  /// Converts numbers and booleans to integers, and text that is the decimal form of a 32-bit integer to that integer.
-  /// Other text stays as it is (`htps`, `007`).
+  /// Converts numbers and booleans to integers. A string becomes an integer if it is the usual decimal form of a 32-bit
+  /// integer. Other strings (`htps`, `007`) are returned unchanged.
   private static func number(_ value: PropertyValue) -> PropertyValue? {
     switch value {
     case .boolean(let flag): return .integer(flag ? 1 : 0)
@@ -78,7 +78,8 @@ package enum AttributeConversion {
     return value
   }
 
-  /// Returns a number of any type as an integer if it is whole and fits, or `nil` if not; booleans are not converted.
+  /// Returns a number of any type as an integer, or `nil` if it is not whole or too large. Returns `nil` also if the
+  /// value is not a number, such as a boolean.
   private static func integer(_ value: PropertyValue) -> Int64? {
     switch value {
     case .integer(let number): number

@@ -1,10 +1,10 @@
 package import KeychainFormats
 
-/// The columns of each kind's table, derived from the attribute table.
+/// The columns of the database table for each kind of item, derived from `AttributeTable`.
 ///
 /// Source: Apple `SecItemSchema.c`.
 package enum ColumnDefinitions {
-  /// Returns the definitions that have a column, in column order.
+  /// Returns the definitions of the attributes that have a column, in column order.
   package static func all(of kind: ItemKind) -> [AttributeDefinition] { columns(of: kind).all }
 
   /// Returns the columns whose values together must be unique in a table.

@@ -10,8 +10,8 @@ package import KeychainFormats
 ///
 /// Source: Apple `SecDbItem.c` (`SecDbItemCopyValueForDb`…), `SecItemSchema.c`.
 package enum ItemColumns {
-  /// Returns the value of every column except `rowid`, in column order; `data`, which stores the encrypted item, is
-  /// NULL.
+  /// Returns the value of every column except `rowid`, in column order. The column `data`, which stores the encrypted
+  /// item, is NULL.
   package static func values(of item: KeychainItem) throws(KeychainRuleError) -> [ColumnValue] {
     let definitions = ColumnDefinitions.all(of: item.kind)
     var values: [ColumnValue] = []
@@ -23,7 +23,7 @@ package enum ItemColumns {
     return values
   }
 
-  /// Returns the columns of the primary key, in column order.
+  /// Returns the values of the primary-key columns, in column order.
   package static func primaryKeyValues(of item: KeychainItem) throws(KeychainRuleError) -> [ColumnValue] {
     var values: [ColumnValue] = []
     for definition in ColumnDefinitions.primaryKey(of: item.kind) {

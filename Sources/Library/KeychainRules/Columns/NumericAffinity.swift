@@ -3,8 +3,8 @@ package import Basics
 /// SQLite's conversion of text that is stored in, or compared with, a column of type INTEGER.
 ///
 /// Number attributes may contain text (`ptcl` is "htps"), and SQLite converts text that spells a number to that number:
-/// "007" and 7 are the same value in a primary key. Keyhaul also computes keys outside the database, so it converts text
-/// in the same way.
+/// "007" and 7 are the same value in a primary key. Keyhaul also computes primary keys outside the database, so it
+/// converts text in the same way.
 ///
 /// Source: SQLite, "Datatypes in SQLite", sections 3 and 3.1 (well-formed literals; lossless conversion to INTEGER).
 package enum NumericAffinity {

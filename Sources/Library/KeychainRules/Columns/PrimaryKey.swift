@@ -8,7 +8,7 @@ package import KeychainFormats
 package struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
   /// The kind, whose table determines the columns.
   package let kind: ItemKind
-  /// The columns, so that different lists of values have different bytes. Each column is a type byte, followed by:
+  /// The encoded columns. Different lists of values have different encodings. Each column is a type byte, followed by:
   ///
   /// - a length of 0, if it is NULL
   /// - eight bytes, big-endian, if it is a number
@@ -30,11 +30,13 @@ package struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
 
   /// Creates a key from column values.
   ///
-  /// - Parameter columns: The values as they are written or were read; both forms of empty data give the same key.
+  /// - Parameter columns: The values to write, or the values that were read. In a column that stores data, an empty
+  ///   text and an empty blob give the same key.
   package init(kind: ItemKind, columns: [ColumnValue]) {
     self.kind = kind
     let definitions = ColumnDefinitions.primaryKey(of: kind)
     var encoding: [UInt8] = []
+    // The type and the length of most columns take two bytes.
     encoding.reserveCapacity(columns.reduce(0) { $0 + 2 + $1.keyByteCount })
     for (definition, value) in zip(definitions, columns) {
       let isEmptyData = definition.storesDataInColumn && value.isEmptyTextOrBlob
@@ -67,7 +69,7 @@ package struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
 
   private static func append(_ type: ColumnType, _ value: [UInt8], to bytes: inout [UInt8]) {
     bytes.append(type.rawValue)
-    // Short lengths take one byte, because every item has several.
+    // Short lengths take one byte, because every key contains several.
     bytes.append(UInt8(clamping: value.count))
     if value.count >= UInt8.max { append(UInt64(value.count), to: &bytes) }
     bytes.append(contentsOf: value)

@@ -16,7 +16,7 @@ package struct ExportCandidate: Sendable {
   package var isAccessControlled: Bool
   /// Whether an App Clip created the row; only a column records this, never the item.
   package var isAppClip: Bool
-  /// Whether the device takes part in synchronization, so that its backup includes tombstones.
+  /// Whether the device takes part in synchronization. If it does, its backup includes tombstones.
   package var deviceSyncs: Bool
   /// Whether the device is a Shared iPad, which has more system-bound items.
   package var isSharedIPad: Bool

@@ -5,15 +5,17 @@ package import KeychainFormats
 ///
 /// `ExistingItemPolicy` in KeyhaulKit decides earlier which of the target's rows a restore removes.
 package enum ImportConflict {
-  /// The seconds that are added to the date of a replaced row for the new item, if its own date is not later.
+  /// The number of seconds by which an item that replaces a row is dated after the row, if the item's own date is not
+  /// later.
   static let tieBreakInterval = 0.001
 
   /// Decides between an item of a backup and the row with the same primary key.
   ///
   /// The item with the later modification date wins, or with the smaller digest if the dates are equal. An item without
-  /// a readable date loses to one with a date. An item that replaces a row is always dated after it.
+  /// a readable date loses to one with a date. An item that replaces an intact row is always dated after the row.
   ///
-  /// A row that stays keeps its date, so merging the same backup again changes nothing. Apple's code adds a millisecond.
+  /// A row that stays keeps its date, so merging the same backup again changes nothing. Apple's code would add a
+  /// millisecond to the date.
   ///
   /// - Parameters:
   ///   - modificationDate: The date of the incoming item, or `nil` if it has no readable date.
@@ -69,7 +71,7 @@ package enum ImportConflict {
     }
   }
 
-  /// Returns the modification date of the row afterwards.
+  /// Returns the modification date that the row has after the import.
   private static func date(
     after effect: ImportResolution.Effect, incomingDate: KeychainDate?, existingDate: KeychainDate?
   ) -> KeychainDate? {
@@ -122,7 +124,7 @@ package struct ImportResolution: Sendable, Equatable {
 
   /// The effect and its reason.
   package let outcome: Effect
-  /// The modification date of the row afterwards; a row that stays keeps its date.
+  /// The modification date that the row has after the import. A row that stays keeps its date.
   package let modificationDate: KeychainDate?
   /// The UUID that the row inherits from the tombstone that it replaces.
   package let inheritedUUID: String?
@@ -141,10 +143,10 @@ package struct ImportResolution: Sendable, Equatable {
 }
 
 extension ImportResolution {
-  /// Returns the item that the row stores afterwards, without its digest, which has to be computed again.
+  /// Returns the item that the row stores after the import, without its digest, which has to be computed again.
   ///
   /// - Parameters:
-  ///   - incoming: The backup's item, whose persistent reference the winner gets.
+  ///   - incoming: The backup's item. The row gets its persistent reference, unless a replaced tombstone has one.
   ///   - existing: The item of the existing row.
   /// - Returns: The item, or `nil` if the row cannot be read now, or if the row stays and `existing` is `nil`.
   package func storedItem(incoming: KeychainItem, existing: KeychainItem?) -> KeychainItem? {
@@ -200,7 +202,8 @@ extension ImportResolution.Effect {
 package struct ExistingRow: Sendable, Equatable {
   /// A row's state, from the view of an incoming item.
   package enum State: Sendable, Equatable {
-    /// The row cannot be decrypted, lacks a required attribute, or its stored digest differs from that of its content.
+    /// The row cannot be decrypted, lacks a required attribute, or its stored digest differs from the digest of its
+    /// content.
     case corrupt
     /// The row is a tombstone; an item that replaces it inherits its UUID and its reference.
     case tombstone(uuid: String?, persistentReference: [UInt8]?)
@@ -236,12 +239,12 @@ extension ExistingRow {
 package enum RowFault: Hashable, Sendable {
   /// No key of this device can decrypt the row, or its plaintext is not an item (-26275). The reason contains no value.
   case undecodable(reason: String)
-  /// The key of the row's class is not in memory now (-25308).
+  /// The key for the row's class is not in memory now (-25308).
   case locked(KeyClass)
-  /// The keybag's key of the row's class cannot be used at all (-25291).
+  /// The keybag's key for the row's class cannot be used at all (-25291).
   case keyUnavailable(KeyClass)
 
-  /// Whether the row itself is damaged, so that unlocking the device does not help.
+  /// Whether the row itself is damaged. Unlocking the device then does not help.
   package var isPermanent: Bool {
     switch self {
     case .undecodable: true

@@ -3,23 +3,24 @@ package import KeychainFormats
 
 /// An item of a backup as a restore stores it if nothing conflicts with it.
 ///
-/// The item belongs to the single user, is synchronized if it is one of Safari's old passwords, and has a normalized
-/// persistent reference. A missing UUID or reference is generated when the item is stored.
+/// The item belongs to the single user, or still to the user of the system keychain. It is synchronized if it is one of
+/// Safari's old passwords. Its persistent reference is normalized. A missing UUID or reference is generated when the
+/// item is stored.
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`).
 package struct IncomingItem: Sendable {
   /// The item as it will be stored.
   package let item: KeychainItem
 
-  /// The user whose items keep their owner; all other items go to the single user.
+  /// The user of the system keychain. Items of this user keep their owner; all other items go to the single user.
   ///
   /// Source: Apple `SecItemServer.c` (`SecMUSRGetSystemKeychainUUID`).
   package static let systemKeychainUser: [UInt8] = [
     0xF6, 0x23, 0xAE, 0x5C, 0xCC, 0x81, 0x4C, 0xAC, 0x8A, 0xD4, 0xF0, 0x01, 0x3F, 0x31, 0x35, 0x11,
   ]
 
-  /// The maximum number of bytes that an item's dictionary may have, so that it fits into a blob with everything that
-  /// storing it adds.
+  /// The maximum size of an item's dictionary in bytes. It leaves 4096 bytes of a blob for everything that storing the
+  /// item adds.
   package static let maximumByteCount = ItemBlob.maximumByteCount - 4096
 
   /// Creates an item of a backup. An access control among its attributes is dropped, because no backup contains one.
@@ -103,7 +104,7 @@ extension IncomingItem.Keyed {
     try reportingMalformed { () throws(KeychainRuleError) in
       var normalized = item
       normalized.unpack()
-      try requireTombstoneFlag(of: normalized)
+      try rejectInvalidTombstoneFlag(of: normalized)
       var isChanged = try normalized.convertAttributes()
       func set(_ code: AttributeCode, _ value: PropertyValue?) {
         guard normalized[code] != value else { return }
@@ -121,9 +122,9 @@ extension IncomingItem.Keyed {
     }
   }
 
-  /// Rejects a tombstone flag that is neither 0 nor 1. A search would not find the item, but it would not be a tombstone
-  /// either.
-  private static func requireTombstoneFlag(of item: KeychainItem) throws(KeychainRuleError) {
+  /// Rejects a tombstone flag that is neither 0 nor 1. An item with such a flag is not a tombstone, but searches would
+  /// not find it.
+  private static func rejectInvalidTombstoneFlag(of item: KeychainItem) throws(KeychainRuleError) {
     guard let flag = item[.tombstone], flag != .null, ![0, 1].contains(flag.integerValue) else { return }
     throw KeychainRuleError(.decode, "its tombstone flag (tomb) is not 0 or 1")
   }
@@ -142,7 +143,8 @@ extension IncomingItem.Keyed {
   /// Checks that an item can be stored, before a transaction begins. Otherwise, one bad item would undo the complete
   /// restore.
   ///
-  /// The attributes are already converted. An infinite date, which no column can store, has no encoding.
+  /// The attributes are already converted. An infinite date, which no column can store, is rejected here, because it
+  /// has no encoding.
   private static func validate(_ item: KeychainItem) throws(KeychainRuleError) {
     let plain = withoutAccessControl(item)
     guard !plain.certainlyEncodes(within: IncomingItem.maximumByteCount) else { return }

@@ -2,7 +2,7 @@ package import Basics
 import KeychainFormats
 
 extension KeychainDate {
-  /// Returns the smallest later date that Apple's code gives to a replacement.
+  /// Returns the date one millisecond later. Apple's code adds this interval to the date of a replaced row.
   package func advancedByTieBreak() -> KeychainDate {
     adding(seconds: ImportConflict.tieBreakInterval)
   }

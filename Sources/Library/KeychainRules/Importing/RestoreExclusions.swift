@@ -11,7 +11,7 @@ package struct RestoreExclusion: Sendable {
 
 /// The conditions of a restore, apart from the backup's items and the target's rows.
 package struct RestoreContext: Sendable, Hashable {
-  /// Whether the target takes part in synchronization, so that tombstones have an effect there.
+  /// Whether the target takes part in synchronization. If it does, tombstones have an effect there.
   package var targetSyncs: Bool
   /// Whether the target is a Shared iPad, which has more system-bound items.
   package var isSharedIPad: Bool
@@ -65,7 +65,8 @@ package enum RestoreRemoval {
     "com.apple.security.egoIdentities", "com.apple.security.octagon",
   ]
 
-  /// Returns whether a restore removes the row, like the SQL condition on columns of any type: a NULL keeps the row.
+  /// Returns whether a restore removes the row. As in Apple's SQL condition, a row stays if its `sync` or `ggrp` is NULL
+  /// or has a value of another type.
   package static func removes(_ columns: [AttributeCode: ColumnValue]) -> Bool {
     guard columns[.synchronizable] == .integer(0), columns[.sharingGroup] == .text([]) else { return false }
     return !preservedAccessGroups.contains { columns[.accessGroup] == .text($0) }
@@ -74,8 +75,9 @@ package enum RestoreRemoval {
 
 /// Decides which items a restore flags as synchronized although the backup does not.
 package enum SyncInference {
-  /// Returns whether an item is one of Safari's passwords from before synchronization existed: an internet password in
-  /// the group of the network layer, with server, protocol and authentication type as text, that is not shared.
+  /// Returns whether an item is one of Safari's passwords from before synchronization existed. Such an item is an
+  /// internet password in the access group of the network layer. It is not a shared copy, and its server, protocol and
+  /// authentication type are text.
   ///
   /// Source: Apple `SecItemDb.c` (`SecItemImportInferSyncable`).
   package static func appliesTo(_ item: KeychainItem) -> Bool {

@@ -60,14 +60,14 @@ package struct ItemChanges: Sendable {
 }
 
 extension ItemChanges {
-  /// Returns whether the changes leave all attributes of an item as they are, apart from its date.
+  /// Returns whether the changes would change no attribute of an item, apart from its date.
   package func attributesAreNoOp(for item: KeychainItem) -> Bool {
     guard let now = item.modificationDate, var changed = try? applied(to: item, now: now) else { return false }
     changed[.modificationDate] = item[.modificationDate]
     return changed.attributes == item.attributes
   }
 
-  /// Returns whether the changes leave all attributes and secrets of an item as they are, apart from its date.
+  /// Returns whether the changes would change no attribute and no secret of an item, apart from its date.
   package func isNoOp(for item: KeychainItem) -> Bool {
     attributesAreNoOp(for: item)
       && secrets.allSatisfy { code, secret in item.secrets[code].map { secret.constantTimeEquals($0) } ?? false }

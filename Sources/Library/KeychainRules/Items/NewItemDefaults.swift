@@ -2,12 +2,13 @@ package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 
-/// The values that an added item gets: defaults for attributes that the caller omits, and attributes no caller sets.
+/// The values that an added item gets: defaults for attributes that the caller omits, and attributes that no caller can
+/// set.
 ///
 /// Source: Apple `SecItemServer.c` (`_SecItemAdd`), `SecItemDb.c` (`s3dl_query_add`), `SecDbItem.c` (defaults).
 package enum NewItemDefaults {
-  /// Returns the default protection class. Items of the push service and certificates are always readable, all others
-  /// only while the device is unlocked.
+  /// Returns the default protection class. Items of the push service and certificates are always readable. All other
+  /// items are readable only while the device is unlocked.
   package static func defaultProtection(kind: ItemKind, accessGroup: String) -> ProtectionClass {
     if accessGroup == "com.apple.apsd" { return .alwaysThisDeviceOnly }
     return kind == .certificate ? .always : .whenUnlocked
@@ -42,14 +43,16 @@ package enum NewItemDefaults {
     return item
   }
 
-  /// Throws `.parameter` if a synchronized item has an access control, because such an item cannot leave its device.
+  /// Throws `.parameter` if a synchronized item has an access control, because an access control keeps the item on its
+  /// device.
   package static func rejectSynchronizedAccessControl(in item: KeychainItem) throws(KeychainRuleError) {
     if item.isSynchronizable, item[.accessControl] != nil {
       throw KeychainRuleError(.parameter, "a synchronized item cannot have an access control")
     }
   }
 
-  /// Returns the default of an attribute that may not be NULL: 0, 2001-01-01, empty text, or empty data.
+  /// Returns the default of an attribute that may not be NULL: 0, 2001-01-01, empty text, or empty data. Returns `nil`
+  /// if the attribute may be NULL, is not part of the encrypted item, or is of a kind without a default.
   private static func defaultValue(of definition: AttributeDefinition) -> PropertyValue? {
     guard definition.flags.contains(.notNull), !definition.flags.isDisjoint(with: [.encrypted, .authenticated]) else {
       return nil
@@ -63,7 +66,7 @@ package enum NewItemDefaults {
     }
   }
 
-  /// Returns an item with a UUID and a persistent reference: its own if it has them, random ones otherwise.
+  /// Returns an item with a UUID and a persistent reference. A missing UUID or reference is generated randomly.
   package static func identified(
     _ item: KeychainItem, random: any RandomSource
   ) throws(KeychainRuleError) -> KeychainItem {

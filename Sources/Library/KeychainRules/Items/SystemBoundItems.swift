@@ -33,7 +33,7 @@ package enum SystemBoundItems {
     }
   }
 
-  /// The access groups in which every item is system-bound, even an item that is locked.
+  /// The access groups in which every item is system-bound, even if it cannot be decrypted now.
   package static let groups = ["com.apple.security.sos", "lockdown-identities"]
 
   /// The rows for every device.

@@ -1,6 +1,7 @@
 /// A reason why an item does not arrive on the target device.
 ///
-/// The raw value is the identifier in reports, JSON and `explain`. `Explanations` has the text and the sources of each.
+/// The raw value is the identifier in reports, JSON and `explain`. `Explanations` has the text and the sources for each
+/// reason.
 public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   /// The item is restricted to this device, and the target is not the source device.
   case deviceBound = "device-bound"
@@ -14,7 +15,7 @@ public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   case systemBound = "system-bound"
   /// An access control protects the item (biometry, user presence, an application password).
   case needsAuthentication = "needs-authentication"
-  /// The item is a copy of one that a group of people shares.
+  /// The item is a copy of an item that a group of people shares.
   case sharedGroup = "shared-group"
   /// An App Clip created the item.
   case appClip = "app-clip"
@@ -22,12 +23,11 @@ public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   case deleted
   /// The keybag has no usable key for the item's class.
   case noClassKey = "no-class-key"
-  /// The item's bytes are not the ones that were encrypted.
+  /// The authentication tag does not match: the item's bytes are not the bytes that were encrypted.
   case tagMismatch = "tag-mismatch"
   /// The item does not follow its format.
   case malformed
-  /// No restore accepts the version of the item's format. It is the version of iOS 4, whose items have no attributes, or
-  /// a version that no backup has.
+  /// The item's format has a version that no restore accepts: the version of iOS 4, or an unknown version.
   case unsupportedVersion = "unsupported-version"
 }
 
@@ -62,7 +62,8 @@ extension Reason {
 
   /// Whether the user has to act: sign in again, move what the item protects, or find another copy of the backup.
   ///
-  /// Other items are recreated by the device, return with an account, or were deleted before.
+  /// All other items need nothing: the device recreates them, they return when the user signs in, or they were already
+  /// deleted.
   package var requiresAction: Bool {
     switch cause {
     case .protection, .damage: true
@@ -72,19 +73,20 @@ extension Reason {
   }
 }
 
-/// The result of a move for one item, in one word, as plans, expectations, documents and pages use it.
+/// The result of a move for one item. Plans, expectations and reports use these words.
 ///
 /// The raw value is the word in JSON, reports and `explain`.
 public enum ItemFate: String, Sendable, Hashable, CaseIterable, Codable {
   /// The item is on the target afterwards: it arrives, or the same or a newer item is there already.
   case migrates
-  /// A rule excludes the item.
+  /// The item is intact but does not arrive. `Reason` states why.
   case staysBehind = "stays-behind"
   /// The item is in the backup but damaged.
   case unreadable
   /// The plan contains no matching item.
   case absent
-  /// Several items match and their results differ. The value equals none of the other cases, so that a test fails.
+  /// Several items match, with different results. No expectation allows this result, so an expectation about the items
+  /// fails.
   case ambiguous
 }
 
@@ -95,14 +97,14 @@ public enum ArrivalWarning: String, Sendable, CaseIterable, Hashable, Codable {
   /// The value has the format of a key that only the source device's Secure Enclave can use, and the target is another
   /// device.
   case migratesButUnusable = "migrates-but-unusable"
-  /// The value has that format, and the target is or may be the source device. No source states whether the Secure
+  /// The value has the same format, and the target is or may be the source device. No source states whether the Secure
   /// Enclave still accepts the key there after a restore.
   case useNotKnown = "use-not-known"
 
   /// Creates the warning for an item that arrives and whose value is a Secure Enclave key.
   ///
-  /// - Parameter onSameDevice: Whether the target is the source device, or `nil` if that is not proven.
-  package init(ofEnclaveKeyOnSameDevice onSameDevice: Bool?) {
-    self = onSameDevice == false ? .migratesButUnusable : .useNotKnown
+  /// - Parameter isSameDevice: Whether the target is the source device, or `nil` if that is not proven.
+  package init(forSecureEnclaveKeyOnSameDevice isSameDevice: Bool?) {
+    self = isSameDevice == false ? .migratesButUnusable : .useNotKnown
   }
 }

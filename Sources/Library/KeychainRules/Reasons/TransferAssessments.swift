@@ -29,6 +29,7 @@ package struct TransferAssessments: Sendable, Hashable {
     encryptedBackup = withPassword.map { .no(.reason($0)) } ?? .yes(.restored)
     unencryptedBackup = withoutPassword.map { .no(.reason($0)) } ?? .yes(.restored)
     let bindingReason = withPassword == .deleted ? .deleted : protection.flatMap(Self.bindingReason)
+    // Applies to a direct transfer and to iCloud Keychain; `nil` if each has its own rule.
     let sharedAssessment = bindingReason.map { .no(.reason($0)) } ?? Self.malformedAssessment(withPassword)
     directTransfer = sharedAssessment ?? Self.assessDirectTransfer(withPassword, protection, isSynchronizable)
     iCloudKeychain = sharedAssessment ?? Self.assessICloudKeychain(withPassword, isSynchronizable)
@@ -50,13 +51,14 @@ package struct TransferAssessments: Sendable, Hashable {
     return protection.isThisDeviceOnly ? .deviceBound : nil
   }
 
-  /// Returns "not known" for a malformed item, whose attributes may differ from those of the original on its device;
-  /// otherwise `nil`.
+  /// Returns "not known" for a malformed item, because the item on the source device may have different attributes.
+  /// Returns `nil` if the item is not malformed.
   private static func malformedAssessment(_ reason: Reason?) -> TransferAssessment? {
     reason == .malformed ? .notKnown(.reason(.malformed)) : nil
   }
 
-  /// Assesses a direct transfer. The published rule covers only the class of items that do not synchronize.
+  /// Assesses a direct transfer. The published rule depends on the protection class, and covers only items that do not
+  /// synchronize.
   private static func assessDirectTransfer(
     _ reason: Reason?, _ protection: ProtectionClass?, _ isSynchronizable: Bool?
   ) -> TransferAssessment {
@@ -65,7 +67,7 @@ package struct TransferAssessments: Sendable, Hashable {
     return isSynchronizable ? .notKnown(.noSource) : .yes(.movableClass)
   }
 
-  /// Assesses iCloud Keychain. The group of a shared copy distributes it by a method of its own.
+  /// Assesses iCloud Keychain. A sharing group distributes its copies by a different method.
   private static func assessICloudKeychain(_ reason: Reason?, _ isSynchronizable: Bool?) -> TransferAssessment {
     if reason == .sharedGroup { return .notKnown(.noSource) }
     guard let isSynchronizable else { return .notKnown(.sealed) }

@@ -4,8 +4,8 @@ package import KeychainFormats
 /// A JSON file with the class keys of a device.
 ///
 /// The file is one object that maps each class to 64 hexadecimal digits: `{"6": "00ff…", "ck": "…"}`. A class is named
-/// by its number, 6 to 12, or by its code, `ak` to `akpu`, and may occur once. The format is Keyhaul's own: no other
-/// tool documents one.
+/// by its number, 6 to 12, or by its code, such as `ak` or `akpu`, and may occur only once. The format is Keyhaul's own,
+/// because no other tool documents a format.
 package enum ClassKeyFile {
   /// The largest accepted size of the file, in bytes.
   package static let maximumByteCount = 65_536

@@ -7,7 +7,7 @@ extension KeychainDatabase {
   /// Returns the keys that decrypt the items. A Simulator's keys are in the database itself.
   ///
   /// - Parameter classKeys: The 32-byte keys of a device's own keybag, not of a backup's, for each class.
-  /// - Throws: `.malformed` if a key has another length.
+  /// - Throws: `.malformed` if a key has a different length.
   package func keys(
     classKeys: [KeyClass: SensitiveBytes] = [:]
   ) throws(DataProtectionError) -> DatabaseKeys {
@@ -71,8 +71,8 @@ extension KeychainDatabase {
       }
     }
 
-    /// Whether a column that newer schemas hash contains the unhashed value, as in some databases of schema 5 (`kcls`
-    /// of iOS 6.1).
+    /// Returns whether a column that newer schemas hash contains the unhashed value, as in some databases of schema 5
+    /// (`kcls` of iOS 6.1).
     private static func containsValue(
       _ stored: ColumnValue, of item: KeychainItem, _ definition: AttributeDefinition
     ) -> Bool {

@@ -13,7 +13,8 @@ package struct KeychainDatabase: Sendable {
   package let rows: [Row]
   /// The item tables that do not exist, or that lack a column needed to read an item.
   package let missingTables: [ItemKind]
-  /// The column `data` of `metadatakeys` for each class. A Simulator's are unencrypted keys, followed by eight bytes.
+  /// The column `data` of `metadatakeys` for each class. In a Simulator's database, this is the unencrypted key, followed
+  /// by eight bytes.
   package let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
   /// Whether SQLite finds no fault in the pages after the log is applied.
   package let isIntact: Bool
@@ -21,14 +22,14 @@ package struct KeychainDatabase: Sendable {
   package let indexState: DatabaseIndexState
   /// The complete database as one file, with its log applied.
   package let image: [UInt8]
-  /// The use of the database's journal files.
+  /// The result of applying the database's journal files.
   package let journalStatus: DatabaseDetails.JournalStatus
 
   /// The version of a schema, such as "12.11".
   package struct SchemaVersion: Sendable, Hashable {
-    /// The major version. A daemon rejects a database with a higher one than its own.
+    /// The major version. A daemon rejects a database with a higher major version than its own.
     package let major: Int
-    /// The minor version. A daemon also accepts a higher one than its own.
+    /// The minor version. A daemon also accepts a higher minor version than its own.
     package let minor: Int
 
     /// The version as text, such as "12.11".
@@ -55,7 +56,7 @@ package struct KeychainDatabase: Sendable {
     package let encryptedItem: [UInt8]
     /// The column `sha1`; `nil` if it contains no data, or if the table has no such column.
     package let digest: [UInt8]?
-    /// Whether the table has a column `sha1`. In iOS 6 and earlier (schema 5) it does not.
+    /// Whether the table has a column `sha1`. The tables of iOS 6 and earlier (schema 5) do not have this column.
     package let hasDigestColumn: Bool
     /// The stored values of all other known columns.
     package let columns: [AttributeCode: ColumnValue]
@@ -86,7 +87,7 @@ package struct KeychainDatabase: Sendable {
     try self.init(file: file, log: log, journal: journal, acceptingAtMost: Self.maximumItemCount)
   }
 
-  /// Reads a database with another limit on the number of item rows.
+  /// Reads a database with a given limit on the number of item rows.
   package init(
     file: [UInt8], log: [UInt8], journal: [UInt8] = [], acceptingAtMost limit: Int
   ) throws(KeyhaulError) {
@@ -212,13 +213,13 @@ extension ColumnValue {
 }
 
 extension KeychainDatabase {
-  /// An open database, its complete content, and the use of its journal files.
+  /// An open database, its complete content, and the result of applying its journal files.
   private typealias OpenedDatabase = (
     connection: KeychainConnection, image: DatabaseImage, status: DatabaseDetails.JournalStatus
   )
 
-  /// Opens the database with the committed changes of its log, or without the unfinished change of its journal. A
-  /// database has one of the two: beside a log with content, the journal is ignored.
+  /// Opens the database with the committed changes of its log, or without the unfinished change of its journal. If there
+  /// is a log with content, the journal is ignored.
   private static func opened(
     _ image: DatabaseImage, log logBytes: [UInt8], journal journalBytes: [UInt8]
   ) throws(KeyhaulError) -> OpenedDatabase {

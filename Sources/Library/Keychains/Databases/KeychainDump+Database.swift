@@ -13,7 +13,7 @@ extension KeychainDump {
   package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.DecryptedRow], hasGivenKeys: Bool) {
     let items = rows.enumerated().map { index, row in
       DumpedItem(
-        entry: index, kind: row.row.kind, content: row.content,
+        entryPosition: index, kind: row.row.kind, content: row.content,
         hasMismatchedDigest: row.hasMatchingDigest == false || row.result.findings.contains(.digestDiffers))
     }
     let usesOwnKeys = database.containsOwnKeys || !hasGivenKeys && items.contains { $0.item != nil }

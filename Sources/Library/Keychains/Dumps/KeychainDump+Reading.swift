@@ -5,8 +5,8 @@ extension KeychainDump {
   /// The number of bytes that `hasSignature(_:)` needs from the start of a file.
   package static let signatureByteCount = 64
 
-  /// Returns whether a file that starts with these bytes may be a dump: a property list, JSON or the text of a tool,
-  /// unlike a backup in one file.
+  /// Returns whether a file that starts with these bytes may be a dump: a property list, JSON or the text of a tool. A
+  /// backup in a single file starts differently.
   package static func hasSignature(_ start: [UInt8]) -> Bool {
     isBinary(start) || XMLPlist.isXML(start) || isJSON(start) || KeychainDumperReader.hasSignature(start)
       || IRestoreReader.hasLinesBefore(start)
@@ -23,7 +23,7 @@ extension KeychainDump {
     try self.init(parsing: bytes, acceptingAtMost: Self.maximumItemCount)
   }
 
-  /// Reads a dump with another limit on the number of entries.
+  /// Reads a dump with a given limit on the number of entries.
   package init(parsing bytes: [UInt8], acceptingAtMost limit: Int) throws(KeyhaulError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw KeyhaulError(

@@ -11,7 +11,7 @@ extension SimulatorKeychain {
   package enum InsertResult: Sendable, Hashable {
     /// There was no item with the same primary key.
     case added
-    /// The item replaced the one with the same primary key. The row number and the persistent reference stay.
+    /// The item replaced an item with the same primary key. The row number and the persistent reference stay.
     case replaced
     /// There was an item with the same primary key, which was kept.
     case kept
@@ -21,7 +21,7 @@ extension SimulatorKeychain {
   ///
   /// - Parameters:
   ///   - item: The decrypted item. An item without a persistent reference gets one.
-  ///   - replacingExisting: Whether the item replaces one with the same primary key.
+  ///   - replacingExisting: Whether the item replaces an existing item with the same primary key.
   /// - Throws: `.malformed`, with the reason, if the item cannot be encrypted.
   package func insert(_ item: KeychainItem, replacingExisting: Bool) throws(KeyhaulError) -> InsertResult {
     let existing = try existingRow(like: item)
@@ -43,7 +43,8 @@ extension SimulatorKeychain {
     return .added
   }
 
-  /// Replaces the item of a row, encrypted with a new item key. The persistent reference is kept if the item has it.
+  /// Replaces the item of a row. The new item is encrypted with a new item key, and its persistent reference is stored
+  /// as it is.
   ///
   /// - Throws: `.databaseDuplicate` if another row has the item's primary key; `.malformed` if the item cannot be
   ///   encrypted or the row does not exist.
@@ -116,7 +117,7 @@ extension SimulatorKeychain {
     return existing
   }
 
-  /// Returns the persistent reference, or a new one if it has another length than Apple's.
+  /// Returns the given persistent reference, or a new one if it is missing or has the wrong length.
   private func validReference(_ reference: [UInt8]?) throws(KeyhaulError) -> [UInt8] {
     if let reference, reference.count == PersistentReference.uuidByteCount { return reference }
     return try Self.translatingErrors { [random] () throws(DataProtectionError) in

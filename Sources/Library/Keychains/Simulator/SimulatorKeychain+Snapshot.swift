@@ -6,8 +6,8 @@ extension SimulatorKeychain {
   /// Replaces a database file with a snapshot, byte for byte.
   ///
   /// The snapshot is written and synced beside the file. The file's log is then merged and removed, because SQLite
-  /// would apply it to the new file, and the new file takes the name. If the process is killed at any moment, the file
-  /// either has its previous items or is the snapshot.
+  /// would apply the log to the new file. Finally, the new file replaces the old one. If the process is killed at any
+  /// moment, the file either has its previous items or is the snapshot.
   ///
   /// - Parameters:
   ///   - path: The path of the database to replace.
@@ -54,7 +54,7 @@ extension SimulatorKeychain {
     }
   }
 
-  /// Writes the bytes to a file, and returns their number.
+  /// Writes the bytes to a file, and returns the number of bytes.
   private static func write(
     _ bytes: [UInt8], to file: FileDescriptor, _ system: FileSystem
   ) throws(KeyhaulError) -> Int64 {

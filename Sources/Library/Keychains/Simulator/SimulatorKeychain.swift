@@ -4,9 +4,9 @@ import KeychainFormats
 
 /// A Simulator's keychain database, opened for changes.
 ///
-/// The database is locked exclusively from the start, and either all changes are committed or none. The schema and all
-/// unaffected rows stay as they are. It was never tested whether a real Simulator accepts the result;
-/// the daemon's requirements come from Apple's source (`SecItemDb.c`, `SecDbKeychainItemV7.m`).
+/// SQLite's exclusive lock on the file is held from the start, and either all changes are committed or none. The schema
+/// and all unaffected rows stay as they are. It was never tested whether a real Simulator accepts the result; the
+/// daemon's requirements come from Apple's source (`SecItemDb.c`, `SecDbKeychainItemV7.m`).
 ///
 /// Not safe for use from several threads at once.
 package final class SimulatorKeychain {
@@ -23,7 +23,7 @@ package final class SimulatorKeychain {
   var keys: DatabaseKeys
   let keyStore: SimulatorKeyStore
 
-  /// The newest schema that can be changed. Newer ones can only be read.
+  /// The newest schema that can be changed. Databases with a newer schema can only be read.
   package static let newestSchema = KeychainDatabase.SchemaVersion(major: 12, minor: 11)
 
   /// Opens an existing database.
@@ -32,7 +32,8 @@ package final class SimulatorKeychain {
   ///   - path: The path of the database. Its log is beside it.
   ///   - random: The source of keys and of references for new rows.
   /// - Throws: `.databaseBusy` if another process has it open, `.databaseNotWritable`, `.unchangeable` if the schema is
-  ///   newer, if there are triggers or views, or if the keys are not a Simulator's; and all errors of reading it.
+  ///   newer, if there are triggers or views, or if the keys are not a Simulator's; and all errors of reading a
+  ///   database.
   package convenience init(
     path: String, random: any RandomSource = SystemRandomSource()
   ) throws(KeyhaulError) {
@@ -117,7 +118,7 @@ package final class SimulatorKeychain {
     return columns
   }
 
-  /// Returns the key store that wrapped the keys, or the current one if there are no keys.
+  /// Returns the key store that wrapped the keys, or the current key store if there are no keys.
   private static func keyStore(
     of wrappedKeys: [KeyClass: SensitiveBytes]
   ) throws(KeyhaulError) -> SimulatorKeyStore {
@@ -131,7 +132,7 @@ package final class SimulatorKeychain {
     return keyStore ?? .sinceIOS13
   }
 
-  /// Rejects triggers and views, which SQL could run when a row changes. A Simulator's database has neither.
+  /// Rejects triggers and views, because their SQL could run when a row changes. A Simulator's database has neither.
   private static func rejectUnexpectedDefinitions(in database: KeychainConnection) throws(KeyhaulError) {
     try database.forEachRow("SELECT type FROM main.sqlite_schema WHERE type NOT IN ('table', 'index') LIMIT 1") {
       (row) throws(KeyhaulError) in
@@ -151,7 +152,7 @@ package final class SimulatorKeychain {
   /// Returns whether the database is unchanged since it was read. Call it before any change.
   ///
   /// SQLite undoes an unfinished change when it opens a database. The file and its journal may then differ from the
-  /// ones that were read, although the content is equal.
+  /// files that were read, although the content is equal.
   ///
   /// - Parameter image: The database as it was read (`KeychainDatabase.image`).
   /// - Throws: `.databaseFailed` if there is not enough memory.
@@ -198,7 +199,7 @@ package final class SimulatorKeychain {
 
 extension SimulatorKeychain {
   /// Creates the key of a class if the database has none. An existing key is never replaced, because other rows need
-  /// it.
+  /// that key.
   func createKeyIfNeeded(of protection: ProtectionClass) throws(KeyhaulError) {
     let keyClass = protection.keyClass
     guard wrappedMetadataKeys[keyClass]?.isEmpty ?? true else { return }

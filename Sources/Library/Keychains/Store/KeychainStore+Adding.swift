@@ -7,8 +7,8 @@ extension KeychainStore {
   /// Adds an item as `SecItemAdd` does: both dates become `now`, missing attributes get their defaults, and the UUID
   /// and persistent reference are random. A tombstone or corrupt row with the same primary key is replaced.
   ///
-  /// - Throws: `.duplicateItem`; `.interactionNotAllowed` if the class is locked; `.authFailed` for the class that
-  ///   requires a passcode, if the device has none; `.parameter`.
+  /// - Throws: `.duplicateItem`; `.interactionNotAllowed` if the class key is not in memory; `.authFailed` for the class
+  ///   that requires a passcode, if the device has no passcode; `.parameter`.
   @discardableResult
   package func add(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource

@@ -5,8 +5,8 @@ package import KeychainFormats
 package import KeychainRules
 
 extension KeychainStore {
-  /// Deletes every matching item. The query's limit is ignored. Keys are needed only for tombstones: an item that
-  /// cannot be decrypted is deleted without one.
+  /// Deletes every matching item. The query's limit is ignored. Keys are needed only to leave tombstones: an item that
+  /// cannot be decrypted is deleted without leaving a tombstone.
   ///
   /// - Returns: The number of deleted items.
   /// - Throws: `.itemNotFound` if nothing matches; `.cancelled`.
@@ -26,8 +26,8 @@ extension KeychainStore {
     }
   }
 
-  /// Deletes rows by number, without keys or tombstones: rows that a search reported as undecodable, or rows of a class
-  /// whose key no longer exists.
+  /// Deletes rows by number, without keys and without leaving tombstones. This is for rows that a search reported as
+  /// undecodable, and for rows of a class whose key no longer exists.
   package func remove(_ rows: [RowReference]) throws(KeyhaulError) {
     try write { (transaction) throws(KeyhaulError) in
       for row in rows { try transaction.delete(row) }

@@ -4,15 +4,15 @@ package import KeychainFormats
 package import KeychainRules
 
 extension KeychainStore {
-  /// Adds items with their own dates, to create a device from a description. Otherwise it adds them like `add`. Either
-  /// all items are added or none.
+  /// Adds items with their own dates, to create a device from a description. In all other respects, items are added as
+  /// by `add`. Either all items are added or none.
   ///
   /// - Parameters:
   ///   - items: The items to add.
   ///   - keepsIdentifiers: Whether items also keep their UUID, their persistent reference and their user, as in a copy
   ///     of another keychain.
-  ///   - isUnfinished: Whether the file is deleted if the process ends before this method returns. Pages are then
-  ///     written directly to the file, without the log.
+  ///   - isUnfinished: Whether the file belongs to an unfinished device. Such a file is deleted if the process ends
+  ///     before this method returns, so pages are written directly to the file, without the log.
   ///   - keys: The class keys of the device.
   ///   - random: The source of identifiers and keys.
   /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`; `.storeBusy` if
@@ -21,10 +21,12 @@ extension KeychainStore {
     _ items: some Collection<KeychainItem>, keepsIdentifiers: Bool = false, isUnfinished: Bool = false,
     keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) {
-    guard isUnfinished else { return try provision(items, keepsIdentifiers, keys, random) }
+    guard isUnfinished else {
+      return try addWithDates(items, keepsIdentifiers: keepsIdentifiers, keys: keys, random: random)
+    }
     try use(.memory)
     do throws(KeyhaulError) {
-      try provision(items, keepsIdentifiers, keys, random)
+      try addWithDates(items, keepsIdentifiers: keepsIdentifiers, keys: keys, random: random)
     } catch {
       try? use(.writeAheadLog)
       throw error
@@ -32,9 +34,8 @@ extension KeychainStore {
     try use(.writeAheadLog)
   }
 
-  private func provision(
-    _ items: some Collection<KeychainItem>, _ keepsIdentifiers: Bool, _ keys: ClassKeys,
-    _ random: any RandomSource
+  private func addWithDates(
+    _ items: some Collection<KeychainItem>, keepsIdentifiers: Bool, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) {
     try write(isBulk: true) { (transaction) throws(KeyhaulError) in
       try transaction.addingInBulk(items.lazy.map(\.kind)) { () throws(KeyhaulError) in
@@ -56,7 +57,7 @@ extension KeychainStore {
 }
 
 extension KeychainItem {
-  /// Copies the UUID, persistent reference and user of another item, if they are valid in a row.
+  /// Copies the UUID, persistent reference and user of another item, if a row can store them.
   fileprivate mutating func copyIdentifiers(from other: KeychainItem) {
     if let uuid = other[.uuid]?.stringValue { self[.uuid] = .string(uuid) }
     if let reference = other[.persistentReference]?.dataValue, reference.count == PersistentReference.uuidByteCount {

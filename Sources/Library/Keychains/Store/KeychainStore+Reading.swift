@@ -7,33 +7,35 @@ import KeychainRules
 extension KeychainStore {
   /// Returns the matching items, decrypted.
   ///
-  /// Rows that cannot be decoded are skipped and reported. A row whose key is locked ends the search, as on a device.
-  /// The access group inside the encrypted item decides whether it matches, not the column.
+  /// Rows that can never be decrypted are skipped and reported. A row whose class key is not in memory ends the search,
+  /// as on a device. An item matches an access group only if both its column and the encrypted item name the group.
   ///
-  /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. An empty result is not an error.
+  /// - Throws: `.interactionNotAllowed` if the class key of a row is not in memory, `.notAvailable` if there is no such
+  ///   key, `.noSuchAttribute`, `.parameter`. An empty result is not an error.
   package func find(_ query: ItemQuery, keys: ClassKeys) throws(KeyhaulError) -> QueryResult {
     try read { (transaction) throws(KeyhaulError) in
       var items: [StoredItem] = []
-      var undecodable: [KeychainRow] = []
+      var undecodableRows: [KeychainRow] = []
       try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
         switch row.content {
         case .fault(let fault):
           guard fault.isPermanent else { throw KeyhaulError(fault) }
-          undecodable.append(row)
+          undecodableRows.append(row)
         case .item(var item):
           guard query.matches(item) else { return }
           if !query.wantsSecret { item.secrets = [:] }
           items.append(StoredItem(summary: row.summary, item: item))
         }
       }
-      return QueryResult(items: items, undecodable: undecodable)
+      return QueryResult(items: items, undecodableRows: undecodableRows)
     }
   }
 
   /// Returns the rows that `delete` would delete, including those that cannot be decrypted. The query's limit is
   /// ignored.
   ///
-  /// - Throws: `.interactionNotAllowed` if the query has a condition and the key of a row is locked.
+  /// - Throws: `.interactionNotAllowed` or `.notAvailable` if the query has a condition and the class key of a row is
+  ///   missing.
   package func rows(
     matching query: ItemQuery, keys: ClassKeys
   ) throws(KeyhaulError) -> [KeychainRow] {
@@ -48,8 +50,8 @@ extension KeychainStore {
 }
 
 extension KeychainStore {
-  /// Calls the closure with every row of the single user, decrypted: generic passwords, internet passwords,
-  /// certificates and keys, each by row number. A row that cannot be decrypted is passed with its fault.
+  /// Calls the closure with every row of the single user, decrypted. The order is generic passwords, internet passwords,
+  /// certificates, keys, and by row number within each kind. A row that cannot be decrypted is passed with its fault.
   package func forEachRow(
     includingTombstones: Bool, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -68,7 +70,7 @@ extension KeychainStore {
     }
   }
 
-  /// Returns every row of the single user. Their secrets stay in memory as long as the array does.
+  /// Returns every row of the single user. The secrets of the rows stay in memory as long as the array does.
   package func rows(includingTombstones: Bool, keys: ClassKeys) throws(KeyhaulError) -> [KeychainRow] {
     var rows: [KeychainRow] = []
     try forEachRow(includingTombstones: includingTombstones, keys: keys) { rows.append($0) }

@@ -6,14 +6,14 @@ package import KeychainRules
 extension KeychainStore {
   /// Updates every matching item, or none if there is an error. The query's limit is ignored.
   ///
-  /// Rows that can never be decoded are deleted, as on a device. If the query has a condition, they are skipped
+  /// Rows that can never be decrypted are deleted, as on a device. If the query has a condition, such rows are skipped
   /// instead, because the condition cannot be checked.
   ///
   /// - Returns: The number of updated items.
   /// - Throws: `.itemNotFound` if no item matches (undecodable rows are deleted nevertheless); `.duplicateItem` if an
-  ///   updated item has the primary key of another one; `.interactionNotAllowed` if the class of a row is locked;
-  ///   `.authFailed` if an item's class requires a passcode and none is set; `.noSuchAttribute` or `.parameter` if an
-  ///   item cannot have the changes; `.cancelled`.
+  ///   updated item has the primary key of another item; `.interactionNotAllowed` if the class key of a row is not in
+  ///   memory; `.authFailed` if an item's class requires a passcode and no passcode is set; `.noSuchAttribute` or
+  ///   `.parameter` if an item cannot have the changes; `.cancelled`.
   @discardableResult
   package func update(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
@@ -75,7 +75,7 @@ extension KeychainTransaction {
   /// Writes an updated item to its row.
   ///
   /// If the primary key changes, the policy may require a tombstone with the old key and the old UUID. The item then
-  /// gets a new UUID but keeps its persistent reference, so the tombstone gets a new one.
+  /// gets a new UUID but keeps its persistent reference, so the tombstone gets a new persistent reference.
   private func write(
     _ revision: ItemRevision, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
@@ -103,7 +103,7 @@ extension KeychainTransaction {
   ///   - row: The updated item as a row.
   ///   - rowID: The number of the item's own row, which stays.
   ///   - keys: The class keys.
-  /// - Throws: `.duplicateItem` if the other row is an item, or cannot be decrypted now.
+  /// - Throws: `.duplicateItem` if the conflicting row is an item, or cannot be decrypted now.
   private func removeConflictingRow(
     for row: WritableRow, except rowID: Int64, keys: ClassKeys
   ) throws(KeyhaulError) {

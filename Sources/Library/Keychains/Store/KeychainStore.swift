@@ -12,15 +12,15 @@ import Synchronization
 
 /// A device's keychain: Apple's `keychain-2.db`, with items encrypted by the device's class keys.
 ///
-/// Calls do not keep the keys. A call that changes something is one transaction: if the process is
-/// killed, the file has either the old or the new content. A store may be used from several threads, and calls run one
-/// after another. A closure that receives a row or a transaction must not call the store.
+/// Calls do not keep the keys. A call that changes something is one transaction: if the process is killed, the file has
+/// either the old or the new content. A store may be used from several threads, and calls run one after another. A
+/// closure that receives a row or a transaction must not call the store.
 ///
 /// After `close()` every call throws `.closed`.
 package final class KeychainStore: Sendable {
   /// The time from which a finished call survives a power failure. Killing the process never undoes a finished call.
   package enum Durability: Sendable {
-    /// When the call returns. It waits for the disk.
+    /// When the call returns. The call waits for the disk.
     case eachCall
     /// When `close()` returns. Many calls wait for the disk once.
     case onClose
@@ -38,11 +38,10 @@ package final class KeychainStore: Sendable {
 
   /// The time that a call waits for another process that is writing, in seconds.
   private static let busySeconds = 5
-  /// The pause between checks for the end of the wait, in milliseconds.
+  /// The pause between two attempts while a call waits, in milliseconds.
   private static let busyPauseMilliseconds = 10
   /// The number of log pages (4 KiB each) after which SQLite merges the log into the file. One item changes about
-  /// twenty pages, and many items change the same ones, so SQLite's default of 1000 would write each of them
-  /// repeatedly.
+  /// twenty pages, and many items change the same pages, so SQLite's default of 1000 would write each page repeatedly.
   private static let checkpointPageCount = 4000
 
   private init(
@@ -76,11 +75,12 @@ package final class KeychainStore: Sendable {
   /// - Parameters:
   ///   - path: The path of `keychain-2.db` in a device's folder.
   ///   - durability: The time from which a change survives a power failure.
-  ///   - isForReading: Whether empty data is left as it is. Searches find such rows too.
-  ///   - shouldContinue: Called between items of a change of many items. If it returns `false`, the change is rolled
-  ///     back and throws `.cancelled`.
-  /// - Throws: `.storeDamaged` for a link, a file that is not a database, or one with another schema, a trigger or a
-  ///   view; `.notAvailable` if there is no file; `.storeBusy`.
+  ///   - isForReading: Whether the file is opened only for reading. Empty data is then not normalized; searches find such
+  ///     rows too.
+  ///   - shouldContinue: Called between the items of a large change. If it returns `false`, the change is rolled back and
+  ///     throws `.cancelled`.
+  /// - Throws: `.storeDamaged` for a link, a file that is not a database, a different schema, a trigger or a view;
+  ///   `.notAvailable` if there is no file; `.storeBusy`.
   package static func open(
     at path: String, durability: Durability = .eachCall, isForReading: Bool = false,
     shouldContinue: @escaping @Sendable () -> Bool = { true }
@@ -102,8 +102,8 @@ package final class KeychainStore: Sendable {
     return store
   }
 
-  /// Merges the log into the file and closes it. Deinitialization does the same, but ignores errors. Closing again has
-  /// no effect.
+  /// Merges the log into the file and closes the file. Deinitialization does the same, but ignores errors. Closing again
+  /// has no effect.
   ///
   /// - Throws: An error if changes may not be on the disk yet. The keychain is closed regardless.
   package func close() throws(KeyhaulError) {
@@ -136,7 +136,7 @@ package final class KeychainStore: Sendable {
 
   // MARK: Transactions
 
-  /// Runs the closure in a transaction that sees one state and changes nothing.
+  /// Runs the closure in a transaction that is rolled back. All reads in it see the same state.
   package func read<Value>(
     _ body: (KeychainTransaction) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -144,8 +144,8 @@ package final class KeychainStore: Sendable {
       try queue.unsafeRead { database in
         try checkOpen()
         var value: Value?
-        // A rollback replaces GRDB's own read access, which sets a flag of SQLite that requires all statements to be
-        // prepared again.
+        // GRDB's own read access sets a flag of SQLite, after which all statements have to be prepared again. This
+        // transaction does not set the flag.
         try database.translatingErrors {
           try database.inTransaction(.deferred) {
             value = try body(KeychainTransaction(database: database, shouldContinue: shouldContinue))
@@ -174,7 +174,7 @@ package final class KeychainStore: Sendable {
     try write(translating: { $0 }, isBulk: isBulk, body)
   }
 
-  /// Runs the closure in an IMMEDIATE transaction with another type of errors.
+  /// Runs the closure, which throws errors of any type, in an IMMEDIATE transaction.
   ///
   /// - Parameters:
   ///   - translating: Converts an error of the database.

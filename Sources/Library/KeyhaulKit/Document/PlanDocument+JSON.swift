@@ -2,21 +2,22 @@ package import Basics
 import KeychainFormats
 import KeychainRules
 
-// The only encoder of a plan's document, and the reader of its output. To find members that it did not read, the reader
-// encodes the document again (`JSONCursor.requireNothing`), so there is no second list of members.
+// Encodes a plan's document as JSON, and decodes it. The members have the names of format 1; some properties have clearer
+// names. To reject unknown members, `PlanFile` encodes the decoded document again and compares both
+// (`JSONCursor.requireNothing(beyond:)`). The members are therefore listed only here.
 
 extension PlanDocument {
   /// The document as it is printed and saved, without its checksum.
   package var json: JSONValue {
     var fields: [(String, JSONValue)] = [
-      ("format", .string(format)), ("made", .string(made)), ("source", source.json), ("target", target.json),
+      ("format", .string(format)), ("made", .string(planTime)), ("source", source.json), ("target", target.json),
       ("policy", .string(policy.rawValue)), ("summary", summary.json), ("items", .each(items) { $0.json }),
       ("removed", .each(removed) { $0.json }),
     ]
     if let limitation { fields.append(("cannot_show", limitation.json)) }
     if let notInBackup { fields.append(("not_in_backup", notInBackup.json)) }
     if let dump { fields.append(("dump", dump.json)) }
-    if removedOnlyCopies > 0 { fields.append(("removed_only_copies", .count(removedOnlyCopies))) }
+    if removedOnlyCopyCount > 0 { fields.append(("removed_only_copies", .count(removedOnlyCopyCount))) }
     if !findings.isEmpty { fields.append(("findings", .array(findings.map(\.json)))) }
     if let redacted { fields.append(("redacted", .boolean(redacted))) }
     return .object(fields)
@@ -24,7 +25,7 @@ extension PlanDocument {
 
   init(_ node: JSONCursor) throws(JSONCursor.Fault) {
     format = try node.member("format").string()
-    made = try node.member("made").string()
+    planTime = try node.member("made").string()
     source = try Source(node.member("source"))
     target = try Target(node.member("target"))
     let policyNode = try node.member("policy")
@@ -40,7 +41,7 @@ extension PlanDocument {
     if let node = try node.optional("cannot_show") { limitation = try BackupLimitation(node) }
     if let node = try node.optional("not_in_backup") { notInBackup = try NotInBackup(node) }
     if let node = try node.optional("dump") { dump = try Dump(node) }
-    removedOnlyCopies = try node.optional("removed_only_copies")?.count(from: 1) ?? 0
+    removedOnlyCopyCount = try node.optional("removed_only_copies")?.count(atLeast: 1) ?? 0
     findings = []
     for finding in try node.optionalElements("findings") { findings.append(try Finding(finding)) }
     redacted = try node.optional("redacted")?.boolean()
@@ -67,7 +68,7 @@ extension PlanDocument.Source {
     var fields: [(String, JSONValue)] = [("kind", .string(kind.rawValue)), ("name", .string(name))]
     if let device { fields.append(("device", .string(device))) }
     if let deviceName { fields.append(("device_name", .string(deviceName))) }
-    if let made { fields.append(("made", .string(made))) }
+    if let backupDate { fields.append(("made", .string(backupDate))) }
     return .object(fields + [("encrypted", .boolean(encrypted)), ("digest", .string(digest))])
   }
 
@@ -76,7 +77,7 @@ extension PlanDocument.Source {
     guard let kind = Kind(rawValue: try kindNode.string()) else { throw kindNode.fault("is not known") }
     self.init(
       kind: kind, name: try node.member("name").string(), device: try node.optional("device")?.string(),
-      made: try node.optional("made")?.string(), deviceName: try node.optional("device_name")?.string(),
+      backupDate: try node.optional("made")?.string(), deviceName: try node.optional("device_name")?.string(),
       encrypted: try node.member("encrypted").boolean(), digest: try node.member("digest").string())
   }
 }
@@ -85,8 +86,8 @@ extension PlanDocument.Target {
   package var json: JSONValue {
     let target: JSONValue = [
       "name": .string(name), "same_device": sameDevice.map { .boolean($0) } ?? .null,
-      "claims_same_device": .boolean(claimsSameDevice), "state": .string(state), "passcode_set": .boolean(passcodeSet),
-      "items": .count(items), "revision": .string(revision),
+      "claims_same_device": .boolean(claimsSameDevice), "state": .string(state),
+      "passcode_set": .boolean(isPasscodeSet), "items": .count(itemCount), "revision": .string(revision),
     ]
     return isHypothetical ? target.adding([("imagined", .boolean(true))]) : target
   }
@@ -97,7 +98,8 @@ extension PlanDocument.Target {
       name: try node.member("name").string(),
       sameDevice: sameDevice.value == .null ? nil : try sameDevice.boolean(),
       claimsSameDevice: try node.member("claims_same_device").boolean(), state: try node.member("state").string(),
-      passcodeSet: try node.member("passcode_set").boolean(), items: try node.member("items").count(from: 0),
+      isPasscodeSet: try node.member("passcode_set").boolean(),
+      itemCount: try node.member("items").count(atLeast: 0),
       revision: try node.member("revision").string(), isHypothetical: try node.optional("imagined")?.boolean() == true)
   }
 }
@@ -117,16 +119,16 @@ extension PlanDocument.Summary {
   }
 
   fileprivate init(_ node: JSONCursor) throws(JSONCursor.Fault) {
-    total = try node.member("total").count(from: 0)
-    migrates = try node.member("migrates").count(from: 0)
-    staysBehind = try node.member("stays_behind").count(from: 0)
-    unreadable = try node.member("unreadable").count(from: 0)
-    removed = try node.member("removed").count(from: 0)
+    total = try node.member("total").count(atLeast: 0)
+    migrates = try node.member("migrates").count(atLeast: 0)
+    staysBehind = try node.member("stays_behind").count(atLeast: 0)
+    unreadable = try node.member("unreadable").count(atLeast: 0)
+    removed = try node.member("removed").count(atLeast: 0)
     byReason = [:]
-    for (reason, count) in try node.member("by_reason").members() { byReason[reason] = try count.count(from: 0) }
+    for (reason, count) in try node.member("by_reason").members() { byReason[reason] = try count.count(atLeast: 0) }
     byWarning = [:]
     for (warning, count) in try node.optional("by_warning")?.members() ?? [] {
-      byWarning[warning] = try count.count(from: 0)
+      byWarning[warning] = try count.count(atLeast: 0)
     }
   }
 }
@@ -162,7 +164,7 @@ extension PlanDocument.Item {
   }
 
   fileprivate init(_ node: JSONCursor) throws(JSONCursor.Fault) {
-    index = try node.member("index").count(from: 0)
+    index = try node.member("index").count(atLeast: 0)
     identity = try PlanDocument.Identity(node)
     protection = try node.member("protection").optionalString()
     let outcomeNode = try node.member("outcome")
@@ -177,14 +179,17 @@ extension PlanDocument.Item {
 
 extension PlanDocument.Dump {
   package var json: JSONValue {
-    ["form": .string(form), "sentence": .string(sentence), "unknown": .array(unknown.map { .string($0) })]
+    [
+      "form": .string(format), "sentence": .string(sentence),
+      "unknown": .array(unknownProperties.map { .string($0) }),
+    ]
   }
 
   init(_ node: JSONCursor) throws(JSONCursor.Fault) {
-    form = try node.member("form").string()
+    format = try node.member("form").string()
     sentence = try node.member("sentence").string()
-    unknown = []
-    for sentence in try node.member("unknown").elements() { unknown.append(try sentence.string()) }
+    unknownProperties = []
+    for element in try node.member("unknown").elements() { unknownProperties.append(try element.string()) }
   }
 }
 
@@ -222,14 +227,14 @@ extension PlanDocument.NotInBackup {
     device = try node.member("device").string()
     revision = try node.member("revision").string()
     isProven = try node.member("proven").boolean()
-    total = try node.member("total").count(from: 0)
-    includedCount = try node.member("in_backup").count(from: 0)
-    changedCount = try node.member("changed").count(from: 0)
-    possiblyIncludedCount = try node.member("doubtful").count(from: 0)
-    removedCount = try node.member("gone").count(from: 0)
-    neverIncludedCount = try node.member("never").count(from: 0)
-    unreadableCount = try node.member("unreadable").count(from: 0)
-    addedCount = try node.member("since").count(from: 0)
+    total = try node.member("total").count(atLeast: 0)
+    includedCount = try node.member("in_backup").count(atLeast: 0)
+    changedCount = try node.member("changed").count(atLeast: 0)
+    possiblyIncludedCount = try node.member("doubtful").count(atLeast: 0)
+    removedCount = try node.member("gone").count(atLeast: 0)
+    neverIncludedCount = try node.member("never").count(atLeast: 0)
+    unreadableCount = try node.member("unreadable").count(atLeast: 0)
+    addedCount = try node.member("since").count(atLeast: 0)
     items = []
     for element in try node.member("items").elements() {
       items.append(

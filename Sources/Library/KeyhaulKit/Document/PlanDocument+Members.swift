@@ -6,17 +6,17 @@ extension PlanDocument {
   /// The remarks about a plan whose items come from another tool's dump.
   package struct Dump: Sendable, Equatable {
     /// The format of the dump (`DumpFormat`).
-    package var form: String
+    package var format: String
     /// The sentence that states that nothing protected the items.
     package var sentence: String
     /// Unknown and assumed properties of the items, one sentence each.
-    package var unknown: [String]
+    package var unknownProperties: [String]
 
     /// Creates the remarks about a dump.
-    package init(form: String, sentence: String, unknown: [String]) {
-      self.form = form
+    package init(format: String, sentence: String, unknownProperties: [String]) {
+      self.format = format
       self.sentence = sentence
-      self.unknown = unknown
+      self.unknownProperties = unknownProperties
     }
   }
 }
@@ -26,9 +26,9 @@ extension PlanDocument {
   package struct Finding: Sendable, Equatable {
     /// The identifier, for programs (`BackupFinding.Kind`).
     package var id: String
-    /// The file that contains it (`place` in JSON).
+    /// The file that contains the anomaly (`place` in JSON).
     package var file: String
-    /// A sentence that describes it.
+    /// A sentence that describes the anomaly.
     package var detail: String
     /// Whether a part of the backup is lost.
     package var isLoss: Bool
@@ -51,7 +51,8 @@ extension PlanDocument {
   package struct Identity: Sendable, Equatable {
     /// The kind, as in reports: `generic-password`, `internet-password`, `certificate` or `key`.
     package var kind: String
-    /// The plan's own names, to avoid copies. Their kind and whether they are encrypted are ignored here.
+    /// The item's names. A descriptor can share its storage with the plan, so nothing is copied. Its kind and
+    /// `isEncrypted` are not used.
     private var names: ItemDescriptor
 
     /// Creates the names of the document.
@@ -92,10 +93,10 @@ extension PlanDocument {
       set { names.accessGroup = newValue }
     }
 
-    /// Whether the item is encrypted, so that its names are unknown. An item without names counts as well.
-    var isEncrypted: Bool { label == nil && account == nil && service == nil && server == nil }
+    /// Whether the item has no name except an access group. This is the case for every encrypted item.
+    var isNameless: Bool { label == nil && account == nil && service == nil && server == nil }
 
-    /// Returns whether both have the same kind and the same names.
+    /// Returns whether both identities have the same kind and the same names.
     package static func == (left: Self, right: Self) -> Bool {
       left.kind == right.kind && left.label == right.label && left.account == right.account
         && left.service == right.service && left.server == right.server && left.accessGroup == right.accessGroup
@@ -112,13 +113,13 @@ extension PlanDocument {
       package var identity: Identity
       /// The code of the protection class; `nil` if it is unknown.
       package var protection: String?
-      /// The reason why no backup contains it; `nil` if a new backup would.
+      /// The reason why no backup contains the item; `nil` if a new backup would contain it.
       package var reason: String?
     }
 
     /// The name of the device.
     package var device: String
-    /// The revision of the device at that time.
+    /// The revision of the device when the plan was made.
     package var revision: String
     /// Whether the backup's items prove that the device made it.
     package var isProven: Bool
@@ -126,7 +127,7 @@ extension PlanDocument {
     package var total: Int
     /// The number of items that the backup contains.
     package var includedCount: Int
-    /// The number of included items that the device has changed since.
+    /// The number of included items that the device has changed since the backup.
     package var changedCount: Int
     /// The number of items that may be among the backup's encrypted items.
     package var possiblyIncludedCount: Int
@@ -134,7 +135,7 @@ extension PlanDocument {
     package var removedCount: Int
     /// The number of items that a rule excludes from every backup.
     package var neverIncludedCount: Int
-    /// The number of damaged rows.
+    /// The number of items that no backup contains because their rows are damaged.
     package var unreadableCount: Int
     /// The number of items that were added after the backup.
     package var addedCount: Int

@@ -15,7 +15,7 @@ public struct PlanDocument: Sendable, Equatable {
   /// The format of this document.
   package var format = Self.formatName
   /// The time of the plan, in RFC 3339 and UTC.
-  package var made: String
+  package var planTime: String
   /// The backup or the device to restore from.
   package var source: Source
   /// The device to restore to, as it was when the plan was made.
@@ -28,31 +28,33 @@ public struct PlanDocument: Sendable, Equatable {
   public var items: [Item]
   /// The items of the target that the restore removes.
   package var removed: [Identity]
-  /// For a backup: the items that no count in this document includes. `nil` in plans of versions without this member.
+  /// A statement about items that are in no backup, and in no count of this document. `nil` if the source is not a
+  /// backup, and in plans of versions without this member.
   package var limitation: BackupLimitation?
-  /// For a backup whose source device was available: the device's other items.
+  /// The items of the source device that are not in the backup; `nil` if the source is not a backup or its device was
+  /// not available.
   package var notInBackup: NotInBackup?
-  /// For a dump: its format, and what is unknown about its items.
+  /// The format of a dump, and what is unknown about its items; `nil` if the source is not a dump.
   package var dump: Dump?
-  /// The number of removed items that may be the only good copies of items that the backup has lost. For each kind,
-  /// this is at most the number of items that cannot be read in the backup; if unnamed items may be missing, it
-  /// includes all.
-  package var removedOnlyCopies = 0
+  /// The maximum number of removed items that may be the only good copies of items that the backup has lost. For each
+  /// kind, this is at most the number of items that cannot be read in the backup. If the backup may lack items without
+  /// a trace, all removed items count.
+  package var removedOnlyCopyCount = 0
   /// For a backup: anomalies that did not prevent the plan.
   package var findings: [Finding] = []
   /// Whether the names were removed. A redacted document cannot be restored from.
   package var redacted: Bool?
 
-  /// The limits of every backup, as in its document.
+  /// The statement that every backup lacks some items of its device.
   package struct BackupLimitation: Sendable, Equatable {
-    /// The sentence that also appears once in text and on pages.
+    /// The sentence that also appears once in text reports and on pages.
     package var sentence: String
-    /// The possible uses of such items, and what to do. `nil` in plans of versions without this member.
+    /// The possible uses of the lacking items, and what to do. `nil` in plans of versions without this member.
     package var guidance: String?
     /// The identifiers of the reasons why an item is in no backup.
     package var reasons: [String]
 
-    /// Creates the limits of every backup.
+    /// Creates the statement.
     package init(sentence: String, guidance: String?, reasons: [Reason]) {
       self.sentence = sentence
       self.guidance = guidance
@@ -79,22 +81,23 @@ public struct PlanDocument: Sendable, Equatable {
     /// The UDID of the source device, according to the backup.
     public var device: String?
     /// The date of the backup, in RFC 3339 and UTC; `nil` if the backup has none.
-    package var made: String?
-    /// The name that the owner gave the device; `nil` if the backup has none.
+    package var backupDate: String?
+    /// The name that the owner gave the device; `nil` if the backup does not contain a name.
     package var deviceName: String?
     /// Whether the backup has a password.
     public var encrypted: Bool
-    /// `sha256:` and 64 hexadecimal digits.
+    /// The digest of the source, which shows whether it has changed: `sha256:` and 64 hexadecimal digits.
     package var digest: String
 
     /// Creates a source.
     package init(
-      kind: Kind, name: String, device: String?, made: String?, deviceName: String?, encrypted: Bool, digest: String
+      kind: Kind, name: String, device: String?, backupDate: String?, deviceName: String?, encrypted: Bool,
+      digest: String
     ) {
       self.kind = kind
       self.name = name
       self.device = device
-      self.made = made
+      self.backupDate = backupDate
       self.deviceName = deviceName
       self.encrypted = encrypted
       self.digest = digest
@@ -108,14 +111,14 @@ public struct PlanDocument: Sendable, Equatable {
     /// Whether the target has the source device's hardware, as proven for each class; `nil` if this is not proven for
     /// all classes.
     package var sameDevice: Bool?
-    /// Whether both have the same identifier. Decisions do not depend on this.
+    /// Whether the target has the identifier of the source device. Decisions do not depend on this.
     package var claimsSameDevice: Bool
     /// The lock state, as in `device show`.
     package var state: String
     /// Whether a passcode is set.
-    package var passcodeSet: Bool
-    /// The number of rows in its keychain.
-    package var items: Int
+    package var isPasscodeSet: Bool
+    /// The number of items in the target's keychain.
+    package var itemCount: Int
     /// The revision, which a restore compares to detect a stale plan.
     package var revision: String
     /// Whether the device does not exist. Such a plan cannot be carried out.
@@ -130,7 +133,7 @@ public struct PlanDocument: Sendable, Equatable {
 
     /// Creates a target.
     package init(
-      name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, passcodeSet: Bool, items: Int,
+      name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, isPasscodeSet: Bool, itemCount: Int,
       revision: String, isHypothetical: Bool = false
     ) {
       self.isHypothetical = isHypothetical
@@ -138,8 +141,8 @@ public struct PlanDocument: Sendable, Equatable {
       self.sameDevice = sameDevice
       self.claimsSameDevice = claimsSameDevice
       self.state = state
-      self.passcodeSet = passcodeSet
-      self.items = items
+      self.isPasscodeSet = isPasscodeSet
+      self.itemCount = itemCount
       self.revision = revision
     }
   }
@@ -207,7 +210,7 @@ public struct PlanDocument: Sendable, Equatable {
     /// Returns whether both decisions about an item are the same. An encrypted item may have a name in only one of
     /// them, because names are known only if the source device's key is available.
     func isSameDecision(as other: Item) -> Bool {
-      guard outcome != .migrates, identity.isEncrypted || other.identity.isEncrypted else { return self == other }
+      guard outcome != .migrates, identity.isNameless || other.identity.isNameless else { return self == other }
       var otherWithSameNames = other
       otherWithSameNames.identity = identity
       return self == otherWithSameNames && identity.kind == other.identity.kind
@@ -217,21 +220,21 @@ public struct PlanDocument: Sendable, Equatable {
   /// Creates the document of a plan.
   ///
   /// - Parameters:
-  ///   - made: The time of the plan, in RFC 3339 and UTC.
+  ///   - planTime: The time of the plan, in RFC 3339 and UTC.
   ///   - source: The backup or the device that the plan was made from.
-  ///   - target: The device that it was made for.
+  ///   - target: The device that the plan was made for.
   ///   - plan: The decisions.
-  ///   - limitation: The limits of a backup; `nil` if the source is a device, which shows all its items.
-  ///   - notInBackup: The other items of the source device, if it was available.
+  ///   - limitation: The statement about items that are in no backup; `nil` if the source is not a backup.
+  ///   - notInBackup: The items of the source device that are not in the backup; `nil` if the device was not available.
   ///   - dump: The remarks about a dump; `nil` if the source is not a dump.
   ///   - findings: Anomalies of the backup that did not prevent the plan.
   package init(
-    made: String, source: Source, target: Target, plan: MigrationPlan, limitation: BackupLimitation?,
+    planTime: String, source: Source, target: Target, plan: MigrationPlan, limitation: BackupLimitation?,
     notInBackup: NotInBackup? = nil, dump: Dump? = nil, findings: [BackupFinding] = []
   ) {
-    removedOnlyCopies = plan.removedOnlyCopies
+    removedOnlyCopyCount = plan.removedOnlyCopyCount
     self.findings = findings.map(Finding.init)
-    self.made = made
+    self.planTime = planTime
     self.source = source
     self.target = target
     policy = plan.policy
@@ -290,8 +293,8 @@ extension PlanDocument {
       return "the decision on item \(index) is different now"
     }
     if removed != current.removed {
-      let hasDecryptedNames = removed.count == current.removed.count && removed.contains(where: \.isEncrypted)
-      return hasDecryptedNames
+      let lacksNames = removed.count == current.removed.count && removed.contains(where: \.isNameless)
+      return lacksNames
         ? "it does not name all items that would be removed" : "different items would be removed now"
     }
     if summary != current.summary { return "its summary does not match its items" }

@@ -4,8 +4,8 @@ import KeychainFormats
 
 /// A plan as a file: the document and a checksum of every byte except the checksum's own digits.
 ///
-/// The checksum is not a seal. Anyone who edits a plan can compute it again; the result is another plan, and is checked
-/// like any plan.
+/// The checksum is not a seal. Anyone who edits a plan can compute the checksum again. The result is a different plan,
+/// and is checked like any plan.
 package struct PlanFile: Sendable {
   /// The plan in the file.
   package let document: PlanDocument
@@ -18,8 +18,8 @@ package struct PlanFile: Sendable {
   /// The end of a document without a checksum.
   private static let closing = "\n}\n"
   /// The text before and after the checksum's digits, at the end of every file.
-  private static let opening = Array(",\n  \"checksum\": \"sha256:".utf8)
-  private static let ending = Array("\"\(closing)".utf8)
+  private static let textBeforeDigits = Array(",\n  \"checksum\": \"sha256:".utf8)
+  private static let textAfterDigits = Array("\"\(closing)".utf8)
 
   /// Returns the bytes of a saved plan. Equal plans have equal bytes.
   ///
@@ -51,13 +51,13 @@ package struct PlanFile: Sendable {
       pending = Array(chunk)
     }
     pending.removeLast(closing.utf8.count)
-    pending += opening
+    pending += textBeforeDigits
     pending += try hashing { () throws(DataProtectionError) in
       try digest.update(pending)
-      try digest.update(ending)
+      try digest.update(textAfterDigits)
       return Array(String(hexadecimal: try digest.finish()).utf8)
     }
-    try (pending + ending).withRawBytes(body)
+    try (pending + textAfterDigits).withRawBytes(body)
   }
 
   /// Reads a saved plan.
@@ -74,6 +74,7 @@ package struct PlanFile: Sendable {
     let checksum = value["checksum"]?.stringValue
     let matchesChecksum = try Self.isChecksum(checksum, of: bytes)
     do throws(JSONCursor.Fault) {
+      // A checksum that is not a string stays, and is rejected as an unknown member.
       let fields = (value.fields ?? []).filter { $0.0 != "checksum" || checksum == nil }
       let node = JSONCursor(.object(fields), path: "")
       document = try PlanDocument(node)
@@ -115,10 +116,10 @@ package struct PlanFile: Sendable {
 
   /// Returns the position of the checksum's digits; `nil` if the file does not end with a checksum.
   private static func storedDigits(in bytes: [UInt8]) -> Range<Int>? {
-    let end = bytes.count - ending.count
+    let end = bytes.count - textAfterDigits.count
     let start = end - digitCount
-    guard start >= opening.count, bytes[end...].elementsEqual(ending),
-      bytes[(start - opening.count)..<start].elementsEqual(opening)
+    guard start >= textBeforeDigits.count, bytes[end...].elementsEqual(textAfterDigits),
+      bytes[(start - textBeforeDigits.count)..<start].elementsEqual(textBeforeDigits)
     else { return nil }
     return start..<end
   }

@@ -18,8 +18,7 @@ struct ActualItemIndex {
   }
 
   private(set) var groups: [Group] = []
-  /// The indices of the groups by name, with one dictionary for each attribute that an expectation can require, in the
-  /// order of `patterns`.
+  /// For each attribute, in the order of `patterns`, the indices of the groups by name.
   private var groupsByName: [[ByteName: [Int]]]
   /// The indices of the groups of encrypted items without a known name.
   private var namelessGroups: [Int] = []
@@ -47,7 +46,7 @@ struct ActualItemIndex {
   /// Creates an index.
   ///
   /// - Parameter expectations: All expectations that will be looked up.
-  /// - Throws: `.malformedExpectations` if they require more comparisons than the limit allows.
+  /// - Throws: `.malformedExpectations` if the expectations require more comparisons than the limit allows.
   init(_ items: [ActualItem], for expectations: [PlanExpectation]) throws(KeyhaulError) {
     groupsByName = Array(repeating: [:], count: Self.patterns(of: ItemMatcher()).count)
     var groupIndices: [ItemDescriptor: Int] = [:]

@@ -15,14 +15,14 @@ struct ActualOutcomes {
     remainingUnmetCount = count
   }
 
-  /// Returns the unexpected outcomes: one for each item that certainly matches, and one for no certain match or for all
-  /// encrypted items that may match.
+  /// Returns one result for each item that certainly matches and has an unexpected outcome. A result without an item
+  /// follows if an expected item is missing, or if encrypted items that may match have an unexpected outcome.
   ///
   /// - Throws: `.malformedExpectations` if there are more items with an unexpected outcome than may be listed.
   mutating func unmet(
     of expectation: PlanExpectation, among matches: ActualItemIndex.Matches
   ) throws(KeyhaulError) -> [PlanExpectation.Unmet] {
-    let unexpectedLists = unexpectedPositions(in: matches.certain, expectation)
+    let unexpectedLists = unexpectedPositions(in: matches.certain, for: expectation)
     remainingUnmetCount -= Self.count(unexpectedLists) + 1
     guard remainingUnmetCount >= 0 else { throw .tooManyUnmet }
     let unmetOfItems = unexpectedLists.joined().sorted().map {
@@ -30,7 +30,7 @@ struct ActualOutcomes {
     }
     let isMissing = matches.certain.isEmpty && expectation.fate != .absent
     let encryptedCount = Self.count(
-      isMissing ? allPositions(in: matches.possible) : unexpectedPositions(in: matches.possible, expectation))
+      isMissing ? allPositions(in: matches.possible) : unexpectedPositions(in: matches.possible, for: expectation))
     let concernsEncryptedItems = expectation.fate == .absent || expectation.matcher.canMatchSeveral
     guard isMissing || encryptedCount > 0 && concernsEncryptedItems else { return unmetOfItems }
     let unmetWithoutItem = PlanExpectation.Unmet(
@@ -42,7 +42,7 @@ struct ActualOutcomes {
   private func allPositions(in groups: [Int]) -> [[Int]] { groups.flatMap { positionsByOutcome[$0].values } }
 
   /// Returns the positions of the groups' items that do not meet an expectation.
-  private func unexpectedPositions(in groups: [Int], _ expectation: PlanExpectation) -> [[Int]] {
+  private func unexpectedPositions(in groups: [Int], for expectation: PlanExpectation) -> [[Int]] {
     groups.flatMap { group in positionsByOutcome[group].filter { !expectation.isMet(by: $0.key) }.values }
   }
 

@@ -5,7 +5,7 @@ import Basics
 package struct ExpectationCheck: Sendable {
   /// An expectation, compared with one restore.
   package struct Case: Sendable {
-    /// The position in the list, from 0.
+    /// The expectation's position in the list, from 0.
     package let index: Int
     /// The expectation.
     package let expectation: PlanExpectation
@@ -22,7 +22,7 @@ package struct ExpectationCheck: Sendable {
 
   /// The expectations in the order of the list.
   package let expectations: [PlanExpectation]
-  /// The restores that were compared: that of a plan, or all four.
+  /// The restores that were compared: the restore of a plan, or all four.
   package let scenarios: [ActualScenario]
   /// Each expectation with each restore that it applies to, by restore and then in the order of the list.
   package let cases: [Case]
@@ -73,7 +73,7 @@ package struct ExpectationCheck: Sendable {
           Case(
             index: index, expectation: expectation, scenario: scenario, matchedCount: matchedCount, unmet: unmet))
       }
-      // With the matches that were cached for this restore.
+      // Keeps the matches that were cached for this restore.
       sharedIndex = itemIndex
     }
     self.cases = cases

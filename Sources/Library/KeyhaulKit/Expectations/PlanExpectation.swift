@@ -4,7 +4,7 @@ package import KeychainFormats
 package import KeychainRules
 
 /// An expected outcome for all items that a matcher selects. It applies to all four restores (with or without a
-/// password, to the same device or another), or only to some of them.
+/// password, to the same device or to another device), or only to some of them.
 package struct PlanExpectation: Sendable, Hashable {
   /// The outcomes that can be expected. `.absent` means that the matcher must select no item.
   package static let fates: [ItemFate] = [.migrates, .staysBehind, .absent]
@@ -15,7 +15,7 @@ package struct PlanExpectation: Sendable, Hashable {
   package let fate: ItemFate
   /// The reason why the item must stay behind; `nil` means any.
   package var reason: Reason?
-  /// Whether the expectation applies only to backups with a password, or only to those without; `nil` means both.
+  /// Whether the expectation applies only to backups with a password, or only to backups without one; `nil` means both.
   package var hasPassword: Bool?
   /// Whether the expectation applies only to the source device, or only to other devices; `nil` means both.
   package var onSameDevice: Bool?
@@ -32,14 +32,15 @@ package struct PlanExpectation: Sendable, Hashable {
     self.onSameDevice = onSameDevice
   }
 
-  /// An unmet expectation: a matching item has another outcome, or no item matches.
+  /// An unmet expectation: a matching item has a different outcome, or no item matches.
   ///
-  /// An encrypted item has no names, so it is unknown whether it matches. If it may match and has another outcome, an
-  /// expectation of `.absent`, or one with a star in its matcher, is therefore also unmet.
+  /// Whether an encrypted item matches is unknown, because its names are unknown. If such an item may match and has
+  /// a different outcome, two kinds of expectations are also unmet: expectations of `.absent`, and expectations whose
+  /// matcher has a star.
   package struct Unmet: Sendable, Hashable {
     /// The expectation.
     package let expectation: PlanExpectation
-    /// An item with another outcome; `nil` if no item certainly matches.
+    /// The matching item with a different outcome; `nil` if an item is missing, or if the result is about encrypted items.
     package let item: ActualItem?
     /// The number of encrypted items that may match, because their names are unknown.
     package let encryptedCount: Int
@@ -47,7 +48,7 @@ package struct PlanExpectation: Sendable, Hashable {
     package let hasCertainMatch: Bool
   }
 
-  /// Returns whether the expectation applies to a restore. It does not if it requires a property that is unknown.
+  /// Returns whether the expectation applies to a restore. An expectation about an unknown property does not apply.
   package func applies(to scenario: ActualScenario) -> Bool {
     if let hasPassword, hasPassword != scenario.hasPassword { return false }
     if let onSameDevice, onSameDevice != scenario.onSameDevice { return false }
@@ -86,7 +87,7 @@ package struct ActualItem: Sendable, Hashable {
   package let identity: ItemDescriptor
   /// The protection class; `nil` if it is unknown.
   package let protection: ProtectionClass?
-  /// The outcome.
+  /// The item's outcome in the restore.
   package let restoreOutcome: RestoreOutcome
   /// The item's change to the target; `nil` if the item does not arrive, or there is no target.
   package let change: MigrationPlan.Change?

@@ -25,7 +25,7 @@ package struct PlanExpectations: Sendable {
   /// The expectations in the order of the list.
   package let expectations: [PlanExpectation]
 
-  /// Reads a list. Requires strict JSON without unknown or repeated members or values of another type.
+  /// Reads a list. Requires strict JSON without unknown or repeated members or values of a wrong type.
   ///
   /// - Throws: `.malformedExpectations` with the position, and with the similar word that was probably
   ///   intended.
@@ -83,7 +83,7 @@ extension PlanExpectation {
   }
 }
 
-/// The members of the list or of an expectation, with its position for errors.
+/// The members of the list or of an expectation, with their position for errors.
 private struct ExpectationMembers {
   private let fields: [(String, JSONValue)]
   /// The path from the list to the object.
@@ -111,19 +111,19 @@ private struct ExpectationMembers {
   }
 
   private func unknownWord(
-    _ word: String, at member: String, finding: String, hint: String? = nil, among knownWords: [String]
+    _ word: String, at member: String, problem: String, hint: String? = nil, among knownWords: [String]
   ) -> KeyhaulError {
-    let finding = "\(UntrustedText.quoted(word)) \(finding)"
+    let clause = "\(UntrustedText.quoted(word)) \(problem)"
     guard let similarWord = EditDistance.nearest(to: word, among: knownWords) else {
-      return fault("\(finding); \(hint ?? "known are \(HumanReadable.list(knownWords))")", at: member)
+      return fault("\(clause); \(hint ?? "known are \(HumanReadable.list(knownWords))")", at: member)
     }
-    return fault("\(finding); \"\(similarWord)\" is similar", at: member, near: similarWord)
+    return fault("\(clause); \"\(similarWord)\" is similar", at: member, near: similarWord)
   }
 
   /// Checks that the object has no other members.
   func allow(_ names: [String]) throws(KeyhaulError) {
     guard let name = fields.map(\.0).first(where: { !names.contains($0) }) else { return }
-    throw unknownWord(name, at: name, finding: "is not a known member", among: names.sorted())
+    throw unknownWord(name, at: name, problem: "is not a known member", among: names.sorted())
   }
 
   struct Member {
@@ -170,15 +170,15 @@ private struct ExpectationMembers {
   /// Returns the value that the word in a member stands for; `nil` if there is no such member.
   ///
   /// - Parameters:
-  ///   - finding: The end of the error about an unknown word.
+  ///   - problem: The end of the error about an unknown word, such as "is not a kind".
   ///   - hint: Replaces the list of known words in the error if that would be too long.
   func keyword<Value>(
-    _ name: String, elseReport finding: String, hint: String? = nil, among values: [Value],
+    _ name: String, elseReport problem: String, hint: String? = nil, among values: [Value],
     by spelling: (Value) -> String
   ) throws(KeyhaulError) -> Value? {
     guard let word = try member(name)?.string() else { return nil }
     guard let value = values.first(where: { spelling($0) == word }) else {
-      throw unknownWord(word, at: name, finding: finding, hint: hint, among: values.map(spelling))
+      throw unknownWord(word, at: name, problem: problem, hint: hint, among: values.map(spelling))
     }
     return value
   }

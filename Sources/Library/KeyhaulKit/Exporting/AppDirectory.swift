@@ -5,8 +5,9 @@ package import VirtualDevice
 
 /// The apps of a device or a backup, for naming the owners of items.
 ///
-/// An app is named only if its access group proves it: the group is the app's own identifier after a team's prefix, or
-/// a group that the app's entry lists. Otherwise the group is shown with its team.
+/// An app is named as an item's owner only if the item's access group proves it: the group is the app's own identifier
+/// after a team's prefix, or the device or the backup lists the group for the app. Otherwise, the group is shown with
+/// its team.
 ///
 /// Source: Apple, "Sharing access to keychain items among a collection of apps" (the application identifier is an
 /// access group of its app).
@@ -29,9 +30,9 @@ public struct AppDirectory: Sendable {
   /// Creates a directory of the apps that a backup lists.
   ///
   /// - Parameters:
-  ///   - names: The names of the apps by their identifiers; the identifier if no name is known.
+  ///   - names: The names of the apps by their identifiers. An app without a known name has its identifier as its name.
   ///   - apps: The apps that the user installed.
-  ///   - groups: The app groups that an app's entry names, by the app's identifier.
+  ///   - groups: The app groups that the backup lists for an app, by the app's identifier.
   package init(
     installed names: [String: String], apps: [InstalledApp] = [], groups: [String: [String]] = [:]
   ) {
@@ -42,20 +43,20 @@ public struct AppDirectory: Sendable {
     }
   }
 
-  /// Returns the identifiers of a virtual device's apps that are in their access groups.
+  /// Returns the app identifiers that the access groups of a virtual device's apps contain.
   package static func identifiers(of apps: [DeviceApp]) -> [String] {
     Set(apps.flatMap(\.accessGroups).compactMap(identifier)).sorted()
   }
 
-  /// Returns the app that an item belongs to, according to its access group.
+  /// Returns the owner of an item, according to its access group.
   package func app(of identity: ItemDescriptor) -> AppName {
     guard let group = identity.accessGroup, !group.isEmpty else {
-      return AppName(kind: identity.isEncrypted ? .unknown : .unnamed, text: "")
+      return AppName(kind: identity.isEncrypted ? .encrypted : .withoutGroup, text: "")
     }
     if let names = namesByGroup[group] { return AppName(kind: .app, text: names.sorted().joined(separator: ", ")) }
     guard let identifier = Self.identifier(in: group) else { return AppName(kind: .group, text: group) }
     if let name = namesByIdentifier[identifier] { return AppName(kind: .app, text: name) }
-    return AppName(kind: .identifier, text: identifier, team: String(group.prefix(Self.teamLength)))
+    return AppName(kind: .teamGroup, text: identifier, team: String(group.prefix(Self.teamLength)))
   }
 
   /// The number of characters of a team's identifier.
@@ -70,9 +71,9 @@ public struct AppDirectory: Sendable {
     return String(parts[1])
   }
 
-  /// Returns whether a text is a team's identifier: ten ASCII digits and capital letters.
-  private static func isTeam(_ text: Substring) -> Bool {
-    text.utf8.count == teamLength
-      && text.unicodeScalars.allSatisfy { ("0"..."9").contains($0) || ("A"..."Z").contains($0) }
+  /// Returns whether a string is a team's identifier: ten ASCII digits and capital letters.
+  private static func isTeam(_ string: Substring) -> Bool {
+    string.utf8.count == teamLength
+      && string.unicodeScalars.allSatisfy { ("0"..."9").contains($0) || ("A"..."Z").contains($0) }
   }
 }

@@ -8,22 +8,22 @@ package import VirtualDevice
 
 /// Exports a device's keychain for a backup, according to the export rules.
 package enum BackupExporter {
-  /// The first version whose backups Keyhaul writes.
+  /// The first version of iOS for which Keyhaul writes backups.
   ///
   /// Source: libimobiledevice's and Apple's change of the backup format in iOS 10.2.
   static let firstWritableVersion = "10.2"
 
-  /// Reads every row, encrypts the exportable items for a new keybag, and reports the others.
+  /// Reads every row, encrypts the exportable items for a new keybag, and reports the items that are left out.
   ///
   /// - Parameters:
   ///   - session: A session of the unlocked device.
   ///   - password: The password; `nil` if the backup gets none, whose keychain only this device can restore.
   ///   - rounds: The iterations of the slow derivation. Real devices use 10,000,000.
-  ///   - listsExported: Whether the report names the items in the backup, which takes memory for each.
+  ///   - listsExported: Whether the report names each item in the backup, which needs more memory.
   ///   - progress: Called with the progress of the derivation; if it returns `false`, the derivation ends.
-  /// - Throws: Category `locked` if a row is locked, because a keychain is exported completely or not at all; `refused`
-  ///   for a device whose system writes another kind of backup; `failed` if the directory in `TMPDIR` has no space for
-  ///   a large keychain.
+  /// - Throws: Category `locked` if the class key of a row is not in memory, because a keychain is exported completely or
+  ///   not at all; `refused` for a device whose system writes a different kind of backup; `failed` if the directory in
+  ///   `TMPDIR` has no space for a large keychain.
   package static func prepare(
     _ session: DeviceSession, password: borrowing Secret?, rounds: Int = BackupKeybag.standardRounds,
     listsExported: Bool = true, progress: PasswordDerivation.Progress = { _, _ in true }
@@ -62,8 +62,8 @@ package enum BackupExporter {
 
   /// Exports every row that the rules allow.
   ///
-  /// - Throws: Category `locked` if a row is locked, because the keys may have been removed since the check; an error if
-  ///   the encrypted items cannot be stored.
+  /// - Throws: Category `locked` if the class key of a row is not in memory, which may have changed since the check; an
+  ///   error if the encrypted items cannot be stored.
   static func export(
     _ session: DeviceSession, sealing keys: ClassKeys, keeping form: Export.Form,
     sharingMemoryWith items: [BackupItem] = [], random: any RandomSource
@@ -89,7 +89,8 @@ package enum BackupExporter {
 
   /// Checks whether the device can be backed up now, before the user is asked for a password.
   ///
-  /// - Throws: Category `refused` for a device whose system writes another kind of backup; `locked` if a row is locked.
+  /// - Throws: Category `refused` for a device whose system writes a different kind of backup; `locked` if the class key
+  ///   of a row is not in memory.
   package static func check(_ session: DeviceSession) throws(KeyhaulError) {
     let version = session.record.productVersion
     guard version.canWriteBackups else {
@@ -116,9 +117,9 @@ package enum BackupExporter {
     let form: Form
     /// The decrypted items by position, if they are kept.
     var items: [BackupItem] = []
-    /// Items in memory. An equal item is not stored a second time.
+    /// Items that are already in memory. An equal item is not stored a second time.
     var sharedContents = SharedContents([])
-    /// An error of the cryptographic library, which no item has caused.
+    /// An error of the cryptographic library that no item has caused.
     var libraryError: KeyhaulError?
     /// The reason why encrypted items could not be stored. No further item is encrypted.
     var spoolFailure: KeyhaulError?
@@ -134,32 +135,36 @@ package enum BackupExporter {
     mutating func add(_ row: KeychainRow, sealing keys: ClassKeys) {
       switch row.content {
       case .fault(let fault):
-        let item = ExportReport.Item(
+        let reportedItem = ExportReport.Item(
           identity: ItemDescriptor(undecryptable: row.summary.kind, accessGroup: row.summary.accessGroup),
           protection: row.summary.protection, rowID: row.summary.reference.rowID, isSynchronizable: nil,
           containsSecureEnclaveKey: nil)
-        report.omissions.append(item.omission(because: Reason(fault), fault.reasonText))
+        report.omissions.append(reportedItem.omission(because: Reason(fault), fault.reasonText))
       case .item(let item):
-        let entry = ExportReport.Item(
+        let reportedItem = ExportReport.Item(
           identity: ItemDescriptor(item), protection: item.protection, rowID: row.summary.reference.rowID,
           isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
         let candidate = ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
           deviceSyncs: deviceSyncs)
-        add(candidate, entry, reference: row.summary.persistentReference, sealing: keys)
+        add(candidate, reportedItem, reference: row.summary.persistentReference, sealing: keys)
       }
     }
 
     /// Adds an item in the chosen form, unless a rule excludes it.
     ///
-    /// - Parameter reference: The item's reference of 16 bytes in a backup. References of other lengths are ignored.
+    /// - Parameters:
+    ///   - candidate: The item, and what the rules need to know about it.
+    ///   - reportedItem: The item in the report.
+    ///   - reference: The item's reference of 16 bytes in a backup. References of other lengths are ignored.
+    ///   - keys: The class keys of the backup.
     mutating func add(
-      _ candidate: ExportCandidate, _ entry: ExportReport.Item, reference: [UInt8], sealing keys: ClassKeys
+      _ candidate: ExportCandidate, _ reportedItem: ExportReport.Item, reference: [UInt8], sealing keys: ClassKeys
     ) {
       guard spoolFailure == nil else { return }
       let item = candidate.item
       if let reason = ExportExclusions.exclusionReason(for: candidate) {
-        report.omissions.append(entry.omission(because: reason))
+        report.omissions.append(reportedItem.omission(because: reason))
         return
       }
       do throws(ItemCryptoError) {
@@ -167,18 +172,18 @@ package enum BackupExporter {
         switch form {
         case .encrypted(let spool, let isListed):
           store(try keys.seal(item, as: .backup, random: random), item.kind, reference, in: spool)
-          if isListed { report.exported.append(entry) }
+          if isListed { report.exported.append(reportedItem) }
         case .decrypted(let isListed):
           let (keyClass, opening) = try opening(of: item, sealing: keys)
           let backupItem = BackupItem(
             index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
             keyClass: keyClass, classKey: nil, opening: opening)
           items.append(backupItem)
-          if isListed { report.exported.append(backupItem.item.map(entry.sharing) ?? entry) }
+          if isListed { report.exported.append(backupItem.item.map(reportedItem.sharing) ?? reportedItem) }
         }
         report.exportedCount += 1
       } catch {
-        report.omissions.append(entry.omission(because: .malformed, error.reason))
+        report.omissions.append(reportedItem.omission(because: .malformed, error.reason))
       }
     }
   }
@@ -243,13 +248,13 @@ extension BackupDevice {
   }
 }
 
-/// Items that are already in memory, such as those of a backup. Equal items of the device share their memory.
+/// Items that are already in memory, such as the items of a backup. Equal items of a device share their memory.
 struct SharedContents {
   private let items: [BackupItem]
   /// The position of the item that probably comes next: device and backup have the same order, except for added and
   /// removed items.
   private var nextPosition = 0
-  /// The number of positions that are compared with an item.
+  /// The number of positions at which an equal item is looked for.
   private static let searchWidth = 64
 
   init(_ items: [BackupItem]) { self.items = items }

@@ -64,10 +64,10 @@ package enum AppKind: String, Sendable, CaseIterable {
     }
   }
 
-  /// The maximum number of scalars of a name that are searched for words.
+  /// The number of scalars at the start of an identifier or a name that are examined.
   private static let maximumLength = 200
 
-  /// Words that the names of such apps contain.
+  /// Words in the names or identifiers of such apps.
   private var keywords: Set<String> {
     switch self {
     case .authenticator: ["authenticator", "authy", "otp", "totp", "freeotp", "2fa", "2fas"]

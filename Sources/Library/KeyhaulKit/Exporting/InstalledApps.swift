@@ -39,8 +39,8 @@ package enum InstalledApps {
     return AppDirectory(installed: names, apps: apps, groups: groups)
   }
 
-  /// Returns the identifiers of the apps that `Info.plist` lists or, if it lists none, those that `Manifest.plist`
-  /// lists.
+  /// Returns the identifiers of the apps that `Info.plist` lists. If it lists no app, returns the apps that
+  /// `Manifest.plist` lists.
   private static func listedIdentifiers(
     in archive: BackupArchive, _ storeIdentifiers: some Sequence<String>
   ) -> Set<String> {

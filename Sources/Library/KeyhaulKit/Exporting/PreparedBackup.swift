@@ -8,8 +8,9 @@ import KeychainRules
 package struct PreparedBackup: Sendable {
   /// The content of the backup: the device, the keybag and the encrypted keychain.
   package let contents: BackupContents
-  /// The items that were exported, and those that were left out.
+  /// The items that were exported, and the items that were left out.
   package let report: ExportReport
+  /// The class keys of the keybag.
   let keys: ClassKeys
 
   /// Writes the backup completely or not at all.
@@ -33,7 +34,7 @@ package struct PreparedBackup: Sendable {
   }
 }
 
-/// The items of a device that were exported, and those that were left out and stay only on the device.
+/// The items of a device that were exported, and the items that were left out and stay only on the device.
 package struct ExportReport: Sendable {
   /// An item of the device.
   package struct Item: Sendable, Hashable {

@@ -3,7 +3,7 @@ import KeychainRules
 
 /// The decisions of a plan about the items of one app.
 package struct AppSummary: Sendable {
-  /// The app, if it is known.
+  /// The app or another owner of the items.
   package let app: AppName
   /// The decisions about its items that arrive.
   package internal(set) var migrates: [MigrationPlan.Decision] = []
@@ -24,9 +24,9 @@ package struct AppSummary: Sendable {
 
 /// The apps that lose items in the move.
 package struct AppsNeedingSignIn: Sendable {
-  /// The apps, those with the most losses first.
+  /// The apps, in descending order of their losses.
   package let apps: [AppSummary]
-  /// The number of lost items without a known owner because they are encrypted.
+  /// The number of lost items whose owner is unknown because they are encrypted.
   package let encryptedCount: Int
   /// The number of lost items that are decrypted but name no owner.
   package let unnamedCount: Int
@@ -40,13 +40,14 @@ package struct AppsNeedingSignIn: Sendable {
       summariesWithLosses.filter { $0.app.kind == kind }.reduce(0) { $0 + $1.losses.count }
     }
     apps = summariesWithLosses.filter(\.app.isKnown)
-    encryptedCount = lossCount(.unknown)
-    unnamedCount = lossCount(.unnamed)
+    encryptedCount = lossCount(.encrypted)
+    unnamedCount = lossCount(.withoutGroup)
   }
 }
 
 extension MigrationPlan {
-  /// Returns the plan's decisions by app: apps with the most losses first, then by name, then items of no known app.
+  /// Returns the plan's decisions by app: apps with the most losses first, and equal ones by name. Items without a known
+  /// owner follow.
   package func byApp(_ directory: AppDirectory) -> [AppSummary] {
     var summaries: [AppName: AppSummary] = [:]
     var apps: [String: AppName] = [:]
@@ -69,9 +70,9 @@ extension MigrationPlan {
 
   private static func rank(_ kind: AppName.Kind) -> Int {
     switch kind {
-    case .app, .identifier, .group: 0
-    case .unnamed: 1
-    case .unknown: 2
+    case .app, .teamGroup, .group: 0
+    case .withoutGroup: 1
+    case .encrypted: 2
     }
   }
 }

@@ -18,8 +18,8 @@ package struct ItemExplainer {
     /// - Parameters:
     ///   - query: The query for rows of a device.
     ///   - index: The position of the item in the backup; `nil` means all.
-    ///   - matches: Returns whether an item outside of a database matches. For an item with only known names, the
-    ///     argument has only these names.
+    ///   - matches: Returns whether an item outside of a database matches. Of an encrypted item, the argument contains
+    ///     only the known names and the protection class.
     package init(_ query: ItemQuery, index: Int?, matches: @escaping (KeychainItem) -> Bool) {
       self.query = query
       self.index = index
@@ -45,8 +45,8 @@ package struct ItemExplainer {
 
   // MARK: A backup
 
-  /// Explains the selected items of a backup. If none is selected there, and the selection has no position, explains the
-  /// selected items of the source device and of the target.
+  /// Explains the selected items of a backup. If the backup contains no such item, and the selection has no position,
+  /// explains the selected items of the source device and of the target.
   ///
   /// - Parameters:
   ///   - backup: The backup, decrypted with all available keys.
@@ -83,7 +83,7 @@ package struct ItemExplainer {
     var explanations: [ItemExplanation] = []
     for (position, backupItem) in backup.items.enumerated() {
       let decision = planForEmptyDevice.decisions[position]
-      // Of an encrypted item, only the names of the decision are known.
+      // Only the names in the decision are known of an encrypted item.
       let item = backupItem.item ?? KeychainItem(named: decision.identity, backupItem.protection)
       guard selection.contains(item, index: backupItem.index) else { continue }
       explanations.append(
@@ -136,7 +136,7 @@ package struct ItemExplainer {
   ///   - source: The device, opened for reading.
   ///   - target: The target device.
   ///   - policy: The treatment of the target's own items.
-  /// - Throws: The errors of the method for backups.
+  /// - Throws: `.noSuchItem` for a position that does not exist; an error with the name of a device that cannot be read.
   package func explanations(
     on source: DeviceSession, onto target: DeviceSession?, policy: ExistingItemPolicy
   ) throws(KeyhaulError) -> [ItemExplanation] {
@@ -147,7 +147,7 @@ package struct ItemExplainer {
     let comparison: MigrationComparison
     var planForTarget: MigrationPlan?
     do throws(KeyhaulError) {
-      comparison = try MigrationComparison(of: source, onto: target ?? source, knowing: simulatedBackup)
+      comparison = try MigrationComparison(of: source, onto: target ?? source, using: simulatedBackup)
       if let target { planForTarget = try Restorer.plan(simulatedBackup, onto: target, policy: policy) }
     } catch {
       throw error.with(subject: source.name)

@@ -16,7 +16,7 @@ package struct ItemExplanation: Sendable {
     case deleted
     /// On the source device but not in the backup. A rule excludes the item; without a rule, it was added later.
     case missing(from: String, rule: Reason?)
-    /// On the target only, which is not the source device.
+    /// Only on the target, which is not the source device.
     case targetOnly(isRemoved: Bool)
   }
 
@@ -31,7 +31,7 @@ package struct ItemExplanation: Sendable {
   /// The decision about the item in this backup: whether it can be decrypted, and the reason if it cannot.
   package let decision: MigrationPlan.Decision?
   /// The decision about the item on the target.
-  package let onTarget: MigrationPlan.Decision?
+  package let decisionOnTarget: MigrationPlan.Decision?
   /// Whether the item synchronizes; `nil` if it is encrypted.
   package let isSynchronizable: Bool?
   /// Whether the item's value has the form of a Secure Enclave key; `nil` if it has no value or could not be opened.
@@ -45,13 +45,13 @@ package struct ItemExplanation: Sendable {
   ///   - protection: The protection class.
   ///   - restoreOutcomes: The outcome in each of the four restores.
   ///   - decision: The decision about the item in this backup.
-  ///   - onTarget: The decision about the item on the target.
+  ///   - decisionOnTarget: The decision about the item on the target.
   ///   - item: The decrypted item, with or without its value; `nil` if it cannot be decrypted.
   ///   - containsSecureEnclaveKey: Whether the value has the form of a Secure Enclave key, if this is known without the
   ///     value.
   package init(
     location: Location, identity: ItemDescriptor, protection: ProtectionClass?, restoreOutcomes: RestoreOutcomes,
-    decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?, item: KeychainItem? = nil,
+    decision: MigrationPlan.Decision?, onTarget decisionOnTarget: MigrationPlan.Decision?, item: KeychainItem? = nil,
     containsSecureEnclaveKey: Bool? = nil
   ) {
     self.location = location
@@ -59,7 +59,7 @@ package struct ItemExplanation: Sendable {
     self.protection = protection
     self.restoreOutcomes = restoreOutcomes
     self.decision = decision
-    self.onTarget = onTarget
+    self.decisionOnTarget = decisionOnTarget
     isSynchronizable = item?.isSynchronizable ?? decision?.isSynchronizable
     self.containsSecureEnclaveKey =
       containsSecureEnclaveKey ?? (item?.secret == nil ? nil : item?.containsSecureEnclaveKey)
@@ -78,7 +78,7 @@ package struct ItemExplanation: Sendable {
   /// backup, or from a restore of a backup with a password to another device. `nil` if the item arrives.
   package var reason: Reason? {
     if case .missing(_, let rule) = location { return rule }
-    if let onTarget { return onTarget.outcome.reason }
+    if let decisionOnTarget { return decisionOnTarget.outcome.reason }
     return decision?.outcome.reason
       ?? restoreOutcomes[RestoreScenario(hasPassword: true, onSameDevice: false)]?.reason
   }

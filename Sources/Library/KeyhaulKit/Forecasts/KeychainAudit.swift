@@ -1,8 +1,8 @@
 import KeychainFormats
 package import KeychainRules
 
-/// An overview for developers of the items that apps store: those that can leave the device, those that never do, and
-/// those with a deprecated protection class.
+/// An overview of the items that apps store, for developers. It lists the items that can leave the device, the items that
+/// never leave it, and the items with a deprecated protection class.
 package struct KeychainAudit: Sendable {
   /// The items in the order of the backup or of the device's plan.
   package let items: [MigrationComparison.Item]
@@ -23,11 +23,11 @@ package struct KeychainAudit: Sendable {
 }
 
 extension MigrationComparison.Item {
-  private static let leaving = RestoreScenario(hasPassword: true, onSameDevice: false)
+  private static let otherDeviceWithPassword = RestoreScenario(hasPassword: true, onSameDevice: false)
 
   /// Whether the item arrives on another device if the backup has a password; `nil` if it cannot be read.
   package var movesToOtherDevice: Bool? {
-    switch self[Self.leaving] {
+    switch self[Self.otherDeviceWithPassword] {
     case .arrives: true
     case .staysBehind: false
     case .unreadable: nil
@@ -35,7 +35,7 @@ extension MigrationComparison.Item {
   }
 
   /// The reason why the item does not arrive on another device; `nil` if it does.
-  package var reasonToStay: Reason? { self[Self.leaving].reason }
+  package var reasonToStay: Reason? { self[Self.otherDeviceWithPassword].reason }
 
   /// Whether a locked device can read the item before the first unlock. These classes are deprecated since iOS 12.
   ///

@@ -5,7 +5,7 @@ public import KeychainFormats
 public import KeychainRules
 package import VirtualDevice
 
-/// The outcomes of the four restores for a keychain: with or without a password, to the same device or to another.
+/// The outcomes of the four restores for a keychain: with or without a password, to the same device or to another device.
 ///
 /// Items that are already on a target are ignored.
 public struct MigrationComparison: Sendable {
@@ -56,7 +56,7 @@ public struct MigrationComparison: Sendable {
     /// item does not arrive.
     package func warning(in scenario: RestoreScenario) -> ArrivalWarning? {
       guard self[scenario] == .arrives, containsSecureEnclaveKey == true else { return nil }
-      return ArrivalWarning(ofEnclaveKeyOnSameDevice: scenario.onSameDevice)
+      return ArrivalWarning(forSecureEnclaveKeyOnSameDevice: scenario.onSameDevice)
     }
 
     /// Whether the item arrives on another device, with or without a password.
@@ -109,11 +109,11 @@ public struct MigrationComparison: Sendable {
     items.reduce(into: [:]) { counts, item in counts[item.transfers[method].verdict, default: 0] += 1 }
   }
 
-  /// Compares the outcomes of a backup with those of other backups of the same items.
+  /// Compares the outcomes of a backup with the outcomes of other backups of the same items.
   ///
-  /// The available keys decide which items can be decrypted. For items that they do not decrypt, and for the other
+  /// The available keys decide which items can be decrypted. For items that these keys do not decrypt, and for the other
   /// scenarios, the protection class decides. An item that is damaged in this backup counts as damaged in all
-  /// scenarios, because other copies are unknown.
+  /// scenarios, because no other copy of the item is known.
   ///
   /// - Parameters:
   ///   - backup: The backup, decrypted with all available keys.
@@ -152,12 +152,12 @@ public struct MigrationComparison: Sendable {
     of source: DeviceSession, onto target: DeviceSession, hasPassword: Bool
   ) throws(KeyhaulError) {
     let simulatedBackup = try SimulatedBackup(of: source, hasPassword: hasPassword)
-    try self.init(of: source, onto: target, knowing: simulatedBackup)
+    try self.init(of: source, onto: target, using: simulatedBackup)
   }
 
   /// Compares the outcomes like the initializer above, with a backup that was already simulated.
   package init(
-    of source: DeviceSession, onto target: DeviceSession, knowing simulatedBackup: SimulatedBackup
+    of source: DeviceSession, onto target: DeviceSession, using simulatedBackup: SimulatedBackup
   ) throws(KeyhaulError) {
     let sourceKey = try source.deviceKey()
     let isSourceDevice = source.device.directory == target.device.directory
@@ -195,7 +195,7 @@ public struct MigrationComparison: Sendable {
 extension MigrationComparison {
   /// The numbers for the advice at the end of a report. `sentence` returns the text.
   package struct Advice: Sendable, Hashable {
-    /// The compared items: those of the backup, or those of the device.
+    /// The compared items: the items of the backup, or of the device.
     package let total: Int
     /// Items that arrive in the current restore.
     package let arrivesNow: Int

@@ -13,7 +13,7 @@ public struct RestoreOutlook: Sendable {
   public let comparison: MigrationComparison
   /// The plan of a restore to the new device, for reports about one target.
   public let planForNewDevice: MigrationPlan
-  /// Whether the items are those of a backup; otherwise, they are all items of a device.
+  /// Whether the items are the items of a backup. Otherwise, they are all items of a device.
   package let sourceIsBackup: Bool
   /// The positions of items that should return to the same device according to their class. The key that would prove
   /// this is not available.
@@ -48,9 +48,9 @@ public struct RestoreOutlook: Sendable {
   ///   - backup: The backup, decrypted without a hardware key.
   ///   - unlockedWithDeviceKey: The same backup, decrypted with the hardware key of the alleged source device; `nil` if
   ///     the key is not available. If the key decrypts nothing, it belongs to another device and is ignored.
-  ///   - sourceDeviceItems: The items of that device.
-  /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
-  ///   whose class keys are not bound to hardware.
+  ///   - sourceDeviceItems: The items of the source device; `nil` if the device is not available.
+  /// - Throws: Category `damaged` if the device never finished the backup; `refused` if the backup has no password and
+  ///   its class keys are not bound to hardware.
   package init(
     of backup: UnlockedBackup, unlockedWithDeviceKey: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(KeyhaulError) {
@@ -93,7 +93,7 @@ public struct RestoreOutlook: Sendable {
   /// Creates the outlook for a device with a simulated backup that was made before.
   package init(of device: DeviceSession, _ simulatedBackup: SimulatedBackup) throws(KeyhaulError) {
     let newDeviceKey = try MigrationComparison.keyOfUnknownDevice()
-    let comparison = try MigrationComparison(of: device, onto: device, knowing: simulatedBackup)
+    let comparison = try MigrationComparison(of: device, onto: device, using: simulatedBackup)
     let current = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: false)
     self.init(
       MigrationComparison(comparison.items, current: current),
@@ -110,13 +110,13 @@ extension MigrationPlan.Outcome {
 extension Restorer {
   /// Plans the restore of a backup to an empty device.
   ///
-  /// - Parameter other: The same backup, decrypted with a key that provides the names of items that are encrypted here.
+  /// - Parameter backupWithNames: The same backup, decrypted with a key that reveals the names of further items.
   fileprivate static func plan(
-    _ backup: UnlockedBackup, ontoEmptyNamedBy other: UnlockedBackup?
+    _ backup: UnlockedBackup, ontoEmptyNamedBy backupWithNames: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {
     try backup.archive.requireUsable(for: .planning)
     var summaries = backup.encryptedItemSummaries
-    for item in other?.items ?? [] {
+    for item in backupWithNames?.items ?? [] {
       if let decrypted = item.item { summaries[item.index] = ItemSummary(decrypted) }
     }
     return MigrationPlanner.plan(
@@ -155,8 +155,8 @@ extension RestoreOutlook {
 
   /// Returns the counts of one restore.
   ///
-  /// - Parameter scenario: The restore, one of `RestoreScenario.allCases`. If the outlook is that of a backup with a
-  ///   password and the restore is without one, or the reverse, the items are counted by their protection classes.
+  /// - Parameter scenario: The restore, one of `RestoreScenario.allCases`. For a backup, a restore with the opposite
+  ///   password setting is not checked; its items are counted by their protection classes.
   public func counts(_ scenario: RestoreScenario) -> Counts {
     var counts = Counts()
     if !sourceIsBackup { (counts.never, counts.since) = (0, 0) }
@@ -172,8 +172,8 @@ extension RestoreOutlook {
     }
     if let sourceDeviceItems {
       let neverIncludedCount = sourceDeviceItems.neverIncluded.count
-      // If the device was erased or lost items since the backup, no excluded item proves nothing, so the count is
-      // unknown.
+      // If the device was erased or has lost items since the backup, it may also have lost its excluded items. Their
+      // count is then unknown, not 0.
       let isUnknown = neverIncludedCount == 0 && sourceDeviceItems.removedCount > 0
       counts.never = isUnknown ? nil : neverIncludedCount
       counts.since = sourceDeviceItems.addedSince.count
@@ -218,8 +218,8 @@ extension RestoreOutlook {
     package let warningOnReturn: ArrivalWarning?
   }
 
-  /// All known items: those of the backup or of the device in their order, then those that are only on the source
-  /// device.
+  /// All known items: first the items of the backup or of the device in their order, then the items that are only on the
+  /// source device.
   public var items: [Item] {
     let toSameDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)
     let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
@@ -263,7 +263,7 @@ extension MigrationComparison.Item {
 }
 
 extension Restorer {
-  /// Plans the restore of a simulated backup to an empty device: a new one, or the same one after it was erased.
+  /// Plans the restore of a simulated backup to an empty device: a new device, or the source device after it was erased.
   /// Positions are as for an existing target. The plan cannot be carried out.
   ///
   /// - Parameters:

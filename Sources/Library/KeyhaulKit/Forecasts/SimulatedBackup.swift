@@ -19,10 +19,10 @@ public final class SimulatedBackup: Sendable {
   private let keybag: Keybag
   /// An artificial item of each class in the backup, encrypted for the keybag.
   private let probes: KeychainBackupFile
-  /// The key of a random password that exists only as long as this value.
+  /// The passcode key of the keybag. It is derived from a random password, or without a password from the empty one.
   private let passcodeKey: Secret
 
-  /// The contents from the device or from a dump of it, which do not depend on the password.
+  /// The contents from the device or from a dump of the device. They do not depend on the password.
   private struct Contents {
     let source: String
     /// Whether items keep the positions of their source (`ExportReport.Item.rowID`). Otherwise, they have their
@@ -31,7 +31,7 @@ public final class SimulatedBackup: Sendable {
     let report: ExportReport
     /// The items in the backup, as a reader with all keys sees them.
     let items: [BackupItem]
-    /// These items as a restore to any device would store them; `nil` if only one plan uses them.
+    /// A cache of the items as a restore to any device would store them; `nil` if only one plan uses it.
     let importCache: ImportCache?
   }
 
@@ -50,8 +50,8 @@ public final class SimulatedBackup: Sendable {
   /// - Parameters:
   ///   - session: A session of the unlocked device.
   ///   - hasPassword: Whether the backup has a password. The password itself has no effect.
-  /// - Throws: The errors of a backup: category `locked` if a row is locked, `refused` for a system that writes another
-  ///   kind of backup.
+  /// - Throws: The errors of a backup: category `locked` if the class key of a row is not in memory, `refused` for a
+  ///   system that writes a different kind of backup.
   public convenience init(of session: DeviceSession, hasPassword: Bool) throws(KeyhaulError) {
     try self.init(of: session, hasPassword: hasPassword, isPlannedOnce: false)
   }
@@ -163,7 +163,7 @@ public final class SimulatedBackup: Sendable {
   /// The keybag exists only for a moment, so attacks on its password are irrelevant.
   private static let rounds = 1
 
-  /// Returns the items that a device can decrypt.
+  /// Returns all items as a device reads them. Items that the device cannot decrypt contain the failure.
   ///
   /// - Parameter deviceKey: The device's hardware key.
   package func items(openedWith deviceKey: DeviceKey) throws(KeyhaulError) -> [BackupItem] {
@@ -202,7 +202,7 @@ public final class SimulatedBackup: Sendable {
     func plan(_ cache: ImportCache) -> MigrationPlan {
       MigrationPlanner.plan(
         items, onto: rows, policy: policy, context: context, cache: cache,
-        keepsImports: use == .restoring)
+        isExecutable: use == .restoring)
     }
     return completing(plan(contents.importCache ?? ImportCache()))
   }
@@ -214,7 +214,8 @@ public final class SimulatedBackup: Sendable {
   }
 
   /// Returns a plan with names, and with a decision for each item that a rule excludes from the backup. If items keep
-  /// the positions of their source, the decisions are in that order; otherwise, the excluded items follow the last one.
+  /// the positions of their source, the decisions are in the order of these positions. Otherwise, the excluded items
+  /// follow the items of the backup.
   func completing(_ plan: MigrationPlan) -> MigrationPlan {
     let exported = exported
     let exclusions = omissions.enumerated().map { offset, decision in
@@ -262,7 +263,7 @@ extension Restorer {
 }
 
 extension SimulatedBackup {
-  /// Simulates a backup of the device of a dump, from the dump's items.
+  /// Simulates a backup of the device from which a dump was made, with the dump's items.
   ///
   /// The device is unknown. A random hardware key replaces the device's key, and the device is assumed not to
   /// synchronize. The same rules decide which items are excluded; a flag that is missing in the dump counts as not set.
@@ -286,32 +287,32 @@ extension BackupExporter.Export {
   /// Adds a dump's item, or the reason why it is not in the backup.
   mutating func add(_ dumped: DumpedItem, sealing keys: ClassKeys) {
     guard let item = dumped.item else {
-      let entry = ExportReport.Item(
+      let reportedItem = ExportReport.Item(
         identity: ItemDescriptor(undecryptable: dumped.kind), protection: dumped.protection, rowID: Int64(dumped.index),
         isSynchronizable: nil, containsSecureEnclaveKey: nil)
-      report.omissions.append(entry.omission(because: dumped.fault?.reason ?? .malformed, dumped.fault?.detail))
+      report.omissions.append(reportedItem.omission(because: dumped.fault?.reason ?? .malformed, dumped.fault?.detail))
       return
     }
-    let entry = ExportReport.Item(
+    let reportedItem = ExportReport.Item(
       identity: ItemDescriptor(item), protection: item.protection, rowID: Int64(dumped.index),
       isSynchronizable: item.isSynchronizable, containsSecureEnclaveKey: item.containsSecureEnclaveKey)
     guard item.protection != nil else {
-      report.omissions.append(entry.omission(because: .malformed, "it has no known protection class"))
+      report.omissions.append(reportedItem.omission(because: .malformed, "it has no known protection class"))
       return
     }
     let candidate = ExportCandidate(
       item: item, isAccessControlled: item[.accessControl] != nil,
       isAppClip: item[.appClip]?.integerValue.map { $0 != 0 } ?? false)
     let reference = item[.persistentReference]?.dataValue ?? []
-    add(candidate, entry, reference: reference, sealing: keys)
+    add(candidate, reportedItem, reference: reference, sealing: keys)
   }
 }
 
 extension Restorer {
   /// Plans the restore of a simulated backup of a dump's device. Nothing is changed.
   ///
-  /// Positions are those in the dump. Whether the target is the device of the dump is unknown; the plan treats it as
-  /// another one, but does not state that it is one.
+  /// Positions are those in the dump. Whether the dump was made from the target is unknown. The plan treats the target
+  /// as a different device, but does not state that it is one.
   ///
   /// - Throws: The errors of the target's keychain.
   package static func plan(

@@ -7,8 +7,8 @@ package import VirtualDevice
 
 /// The current items of the device that made a backup, compared with the backup.
 ///
-/// A backup does not show which items were excluded when it was made. If its device is available, this shows the items
-/// that the device still has.
+/// A backup does not show which items were excluded when it was made. If the source device is available, this value
+/// shows which of them the device still has.
 public struct SourceDeviceItems: Sendable {
   /// An item of the device that is not in the backup.
   public struct Item: Sendable, Hashable {
@@ -36,9 +36,10 @@ public struct SourceDeviceItems: Sendable {
   package let isProven: Bool
   /// The items of the device that are not in the backup.
   public let absent: [Item]
-  /// The number of items in the backup, including those that differ or are encrypted there.
+  /// The number of items that are on the device and in the backup, including items that differ or that are encrypted in
+  /// the backup.
   package let includedCount: Int
-  /// The number of items in the backup that the device has changed since.
+  /// The number of items in the backup that the device has changed since the backup.
   package let changedCount: Int
   /// The number of items that may be among the backup's encrypted items.
   package let possiblyIncludedCount: Int
@@ -118,9 +119,9 @@ public struct SourceDeviceItems: Sendable {
   package var total: Int { includedCount + possiblyIncludedCount + absent.count }
   /// Items that a rule excludes from every backup.
   package var neverIncluded: [Item] { absent.filter { $0.reason?.isDamage == false } }
-  /// Items with rows that cannot be read, so that no backup contains them.
+  /// Items that no backup contains because their rows cannot be read.
   package var unreadable: [Item] { absent.filter { $0.reason?.isDamage == true } }
-  /// Items that a new backup would contain, unlike this one.
+  /// Items that a new backup would contain, but this backup does not.
   package var addedSince: [Item] { absent.filter { $0.reason == nil } }
   /// Whether the device has visibly changed since the backup. Items that were excluded from the backup and deleted later
   /// are unknown.
@@ -161,7 +162,7 @@ extension BackupArchive {
       let devices = try Self.valueIfReadable({ () throws(KeyhaulError) in try home.devices() })
     else { return nil }
     for device in devices {
-      // Only a device with the right identifier is locked.
+      // Only a device with the right identifier is opened, which takes its file lock.
       let record = try Self.valueIfReadable { () throws(KeyhaulError) in try device.storedRecord() }
       guard record?.udid.lowercased() == identifier else { continue }
       do throws(KeyhaulError) {

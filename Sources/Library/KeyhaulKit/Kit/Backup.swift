@@ -8,7 +8,7 @@ public import VirtualDevice
 /// A decrypted backup: its items, and what they would do on another device.
 ///
 /// The password's key is derived once, when the backup is opened, and wiped with the last copy of this value. Until
-/// then, the backup is locked for reading, so that no other process that uses Keyhaul changes it. Only
+/// then, a file lock keeps other processes that use Keyhaul from changing the backup. Only
 /// `create(from:password:at:iterations:)`, `convert(to:)`, `rekey(from:to:)`, `seal()` and `Plan.restore()` write
 /// anything.
 public struct Backup: Sendable {
@@ -27,8 +27,8 @@ public struct Backup: Sendable {
   ///   - limit: The maximum number of PBKDF2 iterations of both steps together, checked before any work. Real backups
   ///     require 10,010,000.
   /// - Throws: Category `notFound` if there is no backup at the path; `wrongPassword` if the password is wrong or missing;
-  ///   `damaged`; `refused` over a limit, or if a backup without a password is given one; `busy` if another process is
-  ///   changing the backup; the errors of the source device.
+  ///   `damaged`; `refused` if a limit is exceeded, or if a password is given for a backup without one; `busy` if another
+  ///   process is changing the backup; the errors of the source device.
   public init(
     path: String, password: borrowing Secret? = nil, sourceDevice: VirtualDevice? = nil,
     acceptingAtMost limit: Int = IterationLimit.standard
@@ -71,8 +71,7 @@ public struct Backup: Sendable {
 extension Backup {
   /// Predicts restores of the backup to a new device and to the same device after it was erased, without a target.
   ///
-  /// - Throws: Category `damaged` for a backup that was never finished, `refused` for one that anyone could have
-  ///   written.
+  /// - Throws: Category `damaged` if the backup was never finished; `refused` if anyone could have written the backup.
   public func outlook() throws(KeyhaulError) -> RestoreOutlook {
     guard deviceKey != nil else { return try RestoreOutlook(of: opened, unlockedWithDeviceKey: nil) }
     return try RestoreOutlook(of: try Self.open(archive, key, with: nil), unlockedWithDeviceKey: opened)
@@ -84,7 +83,7 @@ extension Backup {
   ///   - device: The target. It may be locked, and may be the source device.
   ///   - policy: The treatment of the target's own items before the import. iOS replaces them.
   /// - Returns: The plan, which is valid until the device changes.
-  /// - Throws: Category `damaged` for a backup that was never finished, and the errors of the device, such as `busy`.
+  /// - Throws: Category `damaged` if the backup was never finished; the errors of the device, such as `busy`.
   public func plan(
     onto device: VirtualDevice, existing policy: ExistingItemPolicy = .replace
   ) throws(KeyhaulError) -> Plan {
@@ -113,8 +112,8 @@ extension Backup {
   ///   - password: The password; `nil` if the backup gets none, whose keychain only this device can restore.
   ///   - path: The path of the backup. A final slash or an existing directory means a directory; otherwise the backup
   ///     is packed into one file, in the format of the file's name. An existing backup is not replaced.
-  ///   - iterations: The iterations of the derivation's slow step, without the 10,000 of the other one. Real devices use
-  ///     10,000,000; 1 is enough for a test. Not used without a password.
+  ///   - iterations: The iterations of the first derivation step. The second step always has 10,000. Real devices use
+  ///     10,000,000 for the first step; 1 is enough for a test. Not used without a password.
   /// - Returns: The backup, opened.
   /// - Throws: Category `locked` if an item cannot be read; `usage` if the path exists; `refused` for an empty password
   ///   or too many iterations; the errors of the device, such as `busy`; `failed` if a file operation fails. No partial

@@ -53,7 +53,7 @@ public struct Plan: Sendable {
 
   /// Carries out the plan.
   ///
-  /// - Returns: The error if that failed, so that the session is closed first; `nil` otherwise.
+  /// - Returns: The error of a failed restore, which the caller throws after the session has ended; otherwise `nil`.
   private func restore(onto session: DeviceSession) -> KeyhaulError? {
     guard session.record.revision == revision else {
       return .stalePlan("\(session.name) has changed since (revision \(revision), now \(session.record.revision))")

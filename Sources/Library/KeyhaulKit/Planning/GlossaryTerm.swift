@@ -1,7 +1,7 @@
 public import KeychainRules
 
-/// A term in reports of a move that `explain` describes: reasons, changes, warnings, and the outcomes for the target's
-/// own items.
+/// A term in reports of a move that `explain` describes: reasons, changes, warnings, outcomes for the target's own items,
+/// and two findings about the backup.
 ///
 /// Source of the rules: Apple `SecItemDb.c` (`SecServerImportItem`, `SecServerImportKeychainInPlist`), `SecDbItem.c`
 /// (`SecDbItemInsertOrReplace`).
@@ -18,7 +18,7 @@ public enum GlossaryTerm: Sendable, Hashable, CaseIterable {
   case removed
   /// A restore that replaces keeps an item of the target.
   case preserved
-  /// The backup's keychain was encrypted for another keybag.
+  /// The backup's keychain was encrypted for a different keybag.
   case keybagMismatch
   /// A file of the backup does not match the seal.
   case sealBroken

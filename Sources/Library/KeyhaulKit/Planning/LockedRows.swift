@@ -6,7 +6,7 @@ import VirtualDevice
 struct LockedRows {
   private var counts: [ProtectionClass: Int] = [:]
 
-  /// Counts the row if its class key is not in memory.
+  /// Counts the row if its class key is not in memory, except for the passcode class.
   mutating func count(_ row: KeychainRow) {
     guard case .locked(let keyClass)? = row.fault, let protection = ProtectionClass(keyClass: keyClass),
       protection != .whenPasscodeSetThisDeviceOnly
@@ -14,20 +14,27 @@ struct LockedRows {
     counts[protection, default: 0] += 1
   }
 
-  /// - Throws: Category `locked` if a row is locked, or if the keys for new items are not in memory.
+  /// Checks that no row was counted, and that the device is unlocked.
+  ///
+  /// - Throws: Category `locked` otherwise.
   func check(_ session: DeviceSession) throws(KeyhaulError) {
     let total = counts.values.reduce(0, +)
     guard total > 0 || session.state != .unlocked else { return }
     // Of equally frequent classes, the first one is reported.
-    let mostFrequent = counts.max { ($0.value, $1.key.keyClass) < ($1.value, $0.key.keyClass) }
+    let mostFrequent = counts.max { left, right in
+      left.value == right.value ? left.key.keyClass > right.key.keyClass : left.value < right.value
+    }
     let count = mostFrequent?.value ?? 0
     throw .deviceLocked(
-      lockedItems: count, protection: mostFrequent?.key ?? .whenUnlocked, others: total - count, device: session.name)
+      itemCount: count, protection: mostFrequent?.key ?? .whenUnlocked, otherCount: total - count,
+      device: session.name)
   }
 
   /// Checks that every row can be read, except for rows of the passcode class.
   ///
-  /// - Throws: Category `locked` with the number of locked rows. On an unlocked device, no row is read.
+  /// On an unlocked device, no row is read.
+  ///
+  /// - Throws: Category `locked` with the number of rows whose class key is not in memory.
   static func requireNone(on session: DeviceSession) throws(KeyhaulError) {
     guard session.state != .unlocked else { return }
     let store = try session.keychain

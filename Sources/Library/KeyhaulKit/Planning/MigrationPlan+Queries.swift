@@ -40,16 +40,16 @@ extension MigrationPlan {
 
 extension MigrationPlan {
   /// The maximum number of removed items that may be the only good copies of items that cannot be read in the backup.
-  /// For each kind, this is at most the number of removed items and of unreadable items. The items themselves are
-  /// unknown, because the names of unreadable items are encrypted.
-  package var removedOnlyCopies: Int {
-    removedOnlyCopies(of: decisions.filter { $0.outcome.fate == .unreadable }.map(\.identity.kind))
+  /// Each kind adds the number of its removed items or of its unreadable items, whichever is smaller. Which items these
+  /// are is unknown, because the names of unreadable items are encrypted.
+  package var removedOnlyCopyCount: Int {
+    removedOnlyCopyCount(ofKinds: decisions.filter { $0.outcome.fate == .unreadable }.map(\.identity.kind))
   }
 
-  /// Returns the same maximum for a plan of some of a backup's items.
+  /// Returns the maximum number of removed items that may be only copies, for a plan with a part of a backup's items.
   ///
   /// - Parameter kinds: The kinds of all unreadable items in the backup, each as often as it occurs.
-  package func removedOnlyCopies(of kinds: [ItemKind]) -> Int {
+  package func removedOnlyCopyCount(ofKinds kinds: [ItemKind]) -> Int {
     let removedByKind = Dictionary(grouping: removed, by: \.kind)
     let unreadableByKind = Dictionary(grouping: kinds) { $0 }
     return removedByKind.reduce(0) { sum, group in
@@ -87,7 +87,7 @@ extension MigrationPlan.Outcome {
 }
 
 extension MigrationPlan {
-  /// Returns a plan with other decisions to show. The restore of both plans is the same.
+  /// Returns a copy with different decisions to show. A restore of the copy writes the same items.
   func showing(_ decisions: [Decision], removed: [ItemDescriptor]? = nil) -> MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed ?? self.removed, isSameDevice: isSameDevice)
   }

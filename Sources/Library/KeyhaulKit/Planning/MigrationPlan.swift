@@ -3,7 +3,7 @@ import Basics
 public import KeychainFormats
 public import KeychainRules
 
-/// The decisions of restoring a backup to a device, made without changing either.
+/// The decisions about restoring a backup to a device. A plan changes neither the backup nor the device.
 ///
 /// The plan depends on the keys and on the target's rows, never on a name or an identifier. Reports print this value,
 /// JSON contains it, and `Restorer` carries it out.
@@ -14,15 +14,17 @@ public struct MigrationPlan: Sendable {
   package let removed: [ItemDescriptor]
   /// The treatment of the target's own items before the import.
   package let policy: ExistingItemPolicy
-  /// Whether the target is the source device: `true` if its hardware key decrypts an item of every class that needs it,
-  /// `false` if it decrypts no such item; `nil` if no item needs the key, or if the key decrypts items of some of these
-  /// classes and not of others.
+  /// Whether the target is the source device, according to its hardware key:
+  ///
+  /// - `true` if the key decrypts an item of every class that needs a hardware key.
+  /// - `false` if the key decrypts no such item.
+  /// - `nil` if no item needs a hardware key, or if the key decrypts items of only some of these classes.
   package let isSameDevice: Bool?
   /// The imports that `Restorer` makes, in order, each with its expected result.
   package let imports: [PlannedImport]
-  /// Whether the plan contains its imports. Without them, it is only for reports.
-  package let keepsImports: Bool
-  /// The number of rows that the policy removes before the first import, including those that are added again.
+  /// Whether `Restorer` can carry out the plan. Otherwise, the plan contains no imports and is only for reports.
+  package let isExecutable: Bool
+  /// The number of rows that the policy removes before the first import, including rows that are added again.
   package let removedRowCount: Int
 
   /// The items of the plan; empty without imports.
@@ -63,7 +65,7 @@ public struct MigrationPlan: Sendable {
       writes: imports.contains { $0.writes }, removedRowCount: removedRowCount)
   }
 
-  /// Creates a plan with other imports of the same items, for tests of a restore that differs from its plan.
+  /// Creates a plan with different imports of the same items, for tests of a restore that differs from its plan.
   package init(
     _ plan: MigrationPlan, policy: ExistingItemPolicy? = nil, imports: [PlannedImport]? = nil,
     removedRowCount: Int? = nil
@@ -90,16 +92,16 @@ public struct MigrationPlan: Sendable {
     self.isSameDevice = isSameDevice
     self.imports = imports ?? []
     self.removedRowCount = removedRowCount
-    keepsImports = imports != nil
+    isExecutable = imports != nil
     changesNothing = policy == .merge && removedRowCount == 0 && !writes
   }
 
-  /// Creates a copy of a plan with other decisions to show.
+  /// Creates a copy of a plan with different decisions to show.
   init(_ plan: MigrationPlan, decisions: [Decision], removed: [ItemDescriptor], isSameDevice: Bool?) {
     self.decisions = decisions
     self.removed = removed
     self.isSameDevice = isSameDevice
-    (policy, items, imports, keepsImports) = (plan.policy, plan.items, plan.imports, plan.keepsImports)
+    (policy, items, imports, isExecutable) = (plan.policy, plan.items, plan.imports, plan.isExecutable)
     (removedRowCount, changesNothing) = (plan.removedRowCount, plan.changesNothing)
   }
 
@@ -117,7 +119,7 @@ public struct MigrationPlan: Sendable {
 
   /// The decision about one item, and its reason.
   public struct Decision: Sendable, Hashable {
-    // This order minimizes the memory, because there is one decision for every item.
+    // The order of the properties minimizes the size: a plan has one decision for every item.
     /// The position in the backup.
     public let index: Int
     /// An additional fact, such as the position of damage or both dates of a conflict. Never a value of the item.
@@ -154,7 +156,7 @@ public struct MigrationPlan: Sendable {
       self.containsSecureEnclaveKey = containsSecureEnclaveKey
     }
 
-    /// Returns the decision with another position.
+    /// Returns the decision with a different position.
     func at(_ index: Int) -> Decision {
       Decision(
         index: index, identity: identity, protection: protection, outcome: outcome, detail: detail,
@@ -190,7 +192,7 @@ public struct MigrationPlan: Sendable {
     return order.flatMap { kind in decisions.filter { $0.overwrites == kind } }
   }
 
-  /// The outcome for one item. Every case has a reason, so that reports never have to guess.
+  /// The outcome for one item. Every case states the effect or the reason, so reports never have to guess.
   public enum Outcome: Sendable, Hashable {
     /// The item is on the target afterwards, with this change.
     case migrates(Change)
@@ -268,7 +270,7 @@ extension MigrationPlan {
 
   /// Checks the number of rows that were removed before the first import.
   ///
-  /// - Throws: `.stalePlan` if the plan has another number.
+  /// - Throws: `.stalePlan` if the plan has a different number.
   func requireRemovedRowCount(_ count: Int) throws(KeyhaulError) {
     guard count == removedRowCount else {
       throw .stalePlan("\(count) items would be removed, but the plan says \(removedRowCount)")
@@ -283,7 +285,7 @@ extension MigrationPlan {
     }
   }
 
-  /// Returns the reason of the error about an import whose result would differ from the plan.
+  /// Returns the reason for the error if the result of an import would differ from the plan.
   package func difference(at planned: PlannedImport) -> String {
     switch planned.origin {
     case .archive(let position): "item \(items[Int(position)].index) would not be restored as planned"

@@ -23,20 +23,24 @@ package enum MigrationPlanner {
       allItems, only: indexes, onto: rows, policy: policy, context: context, cache: ImportCache())
   }
 
-  /// Decides about every item like the method above, with items that another plan may have prepared.
+  /// Decides about every item like the method above, with a cache of prepared items.
+  ///
+  /// - Parameters:
+  ///   - cache: The cache, which several plans of the same backup can share.
+  ///   - isExecutable: Whether the plan contains its imports, so that it can be carried out.
   static func plan(
     _ allItems: [BackupItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
-    context: RestoreContext, cache: ImportCache, keepsImports: Bool = true
+    context: RestoreContext, cache: ImportCache, isExecutable: Bool = true
   ) -> MigrationPlan {
-    let hardware = DeviceKeyEvidence(allItems)
+    let keyEvidence = DeviceKeyEvidence(allItems)
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
     let builder = PlanBuilder(
-      of: items, onto: TargetModel(rows, policy: policy, expecting: items.count), hardware: hardware, context: context,
-      cache: cache, keepsImports: keepsImports)
+      of: items, onto: TargetModel(rows, policy: policy, expecting: items.count), keyEvidence: keyEvidence,
+      context: context, cache: cache, keepsImports: isExecutable)
     return MigrationPlan(
-      decisions: builder.decisions, removed: builder.removed, policy: policy, isSameDevice: hardware.isSameDevice,
-      items: items, imports: keepsImports ? builder.imports : nil, writes: builder.writes,
+      decisions: builder.decisions, removed: builder.removed, policy: policy, isSameDevice: keyEvidence.isSameDevice,
+      items: items, imports: isExecutable ? builder.imports : nil, writes: builder.writes,
       removedRowCount: builder.removedRowCount)
   }
 
@@ -49,18 +53,18 @@ package enum MigrationPlanner {
     private(set) var writes = false
     private(set) var removed: [ItemDescriptor] = []
     private(set) var removedRowCount = 0
-    private let hardware: DeviceKeyEvidence
+    private let keyEvidence: DeviceKeyEvidence
     private let isSameDevice: Bool?
     private let context: RestoreContext
     private let cache: ImportCache
     private let keepsImports: Bool
 
     init(
-      of items: [BackupItem], onto target: consuming TargetModel, hardware: DeviceKeyEvidence, context: RestoreContext,
-      cache: ImportCache, keepsImports: Bool
+      of items: [BackupItem], onto target: consuming TargetModel, keyEvidence: DeviceKeyEvidence,
+      context: RestoreContext, cache: ImportCache, keepsImports: Bool
     ) {
-      self.hardware = hardware
-      isSameDevice = hardware.isSameDevice
+      self.keyEvidence = keyEvidence
+      isSameDevice = keyEvidence.isSameDevice
       self.context = context
       self.cache = cache
       self.keepsImports = keepsImports
@@ -79,7 +83,7 @@ package enum MigrationPlanner {
       func decide(_ verdict: Verdict) {
         decisions.append(decision(about: item, summary, verdict, onSameDevice: isSameDevice))
       }
-      switch eligibility(of: item, hardware, context, cache) {
+      switch eligibility(of: item, keyEvidence, context, cache) {
       case .ineligible(let verdict): decide(verdict)
       case .eligible(let incoming, let startsToSync):
         let step: TargetModel.Step
@@ -124,7 +128,7 @@ package enum MigrationPlanner {
     }
   }
 
-  /// The result of the import of one item, or the reason why it is not imported.
+  /// The result of importing an item, or the reason why the item is not imported.
   private struct Verdict {
     let outcome: MigrationPlan.Outcome
     let detail: String?
@@ -139,7 +143,7 @@ package enum MigrationPlanner {
       index: backupItem.index, identity: summary.identity, protection: backupItem.protection, outcome: verdict.outcome,
       detail: verdict.detail, overwrites: verdict.overwrites,
       warning: arrives && summary.containsSecureEnclaveKey == true
-        ? ArrivalWarning(ofEnclaveKeyOnSameDevice: onSameDevice) : nil,
+        ? ArrivalWarning(forSecureEnclaveKeyOnSameDevice: onSameDevice) : nil,
       isSynchronizable: summary.isSynchronizable, containsSecureEnclaveKey: summary.containsSecureEnclaveKey)
   }
 
@@ -174,17 +178,17 @@ package enum MigrationPlanner {
 
   /// Returns the item in the form in which it is imported, or the verdict if a restore excludes it.
   private static func eligibility(
-    of backupItem: BackupItem, _ hardware: DeviceKeyEvidence, _ context: RestoreContext,
+    of backupItem: BackupItem, _ keyEvidence: DeviceKeyEvidence, _ context: RestoreContext,
     _ cache: ImportCache
   ) -> ImportEligibility {
     switch backupItem.opening {
     case .failed(let failure):
       let reason = backupItem.reason(
-        of: failure, hardware: hardware, backupHasPassword: context.backupHasPassword)
+        of: failure, hardware: keyEvidence, backupHasPassword: context.backupHasPassword)
       return .ineligible(
         Verdict(
           outcome: reason.isDamage ? .unreadable(reason) : .staysBehind(reason),
-          detail: detail(of: failure, backupItem, hardware)))
+          detail: detail(of: failure, backupItem, keyEvidence)))
     case .opened(let item):
       guard !backupItem.isSecretOnly else {
         return .ineligible(
@@ -206,7 +210,7 @@ package enum MigrationPlanner {
   }
 
   private static func detail(
-    of failure: BackupItem.Failure, _ backupItem: BackupItem, _ hardware: DeviceKeyEvidence
+    of failure: BackupItem.Failure, _ backupItem: BackupItem, _ keyEvidence: DeviceKeyEvidence
   ) -> String? {
     switch failure {
     case .noClassKey(let keyClass):
@@ -214,12 +218,12 @@ package enum MigrationPlanner {
     case .classKeyDamaged(let keyClass):
       joined("the keybag's key of class \(keyClass.displayName) cannot be unwrapped", location(of: backupItem))
     case .hardwareMissing: "only the hardware key of the source device can decrypt it"
-    case .keyUnwrapFailed where backupItem.mayNeedOtherHardware(hardware) && hardware.isMixed:
+    case .keyUnwrapFailed where backupItem.mayNeedOtherHardware(keyEvidence) && keyEvidence.isMixed:
       joined(
         "this device's hardware key decrypts other items, but none of this item's class. Either the item's key needs "
           + "another device's hardware key, or the item is damaged; Keyhaul cannot tell which", location(of: backupItem)
       )
-    case .keyUnwrapFailed where backupItem.mayNeedOtherHardware(hardware):
+    case .keyUnwrapFailed where backupItem.mayNeedOtherHardware(keyEvidence):
       "only the hardware key of the source device can decrypt it"
     case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", location(of: backupItem))
     case .malformed(let reason): joined(reason, location(of: backupItem))

@@ -18,7 +18,7 @@ public struct RestoreScenario: Sendable, Hashable, CaseIterable {
     self.onSameDevice = onSameDevice
   }
 
-  /// The four scenarios, those with a password first.
+  /// The four scenarios, first the two with a password.
   public static let allCases = [
     RestoreScenario(hasPassword: true, onSameDevice: true), RestoreScenario(hasPassword: true, onSameDevice: false),
     RestoreScenario(hasPassword: false, onSameDevice: true), RestoreScenario(hasPassword: false, onSameDevice: false),

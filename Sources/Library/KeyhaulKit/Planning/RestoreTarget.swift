@@ -32,10 +32,10 @@ package enum RestoreTarget {
     device?.record.udid
   }
 
-  /// The revision of a target without changes, or without such a counter.
+  /// The revision of a target without changes or without a revision counter.
   package static let noRevision = "r0"
 
-  /// The counter that every change of a device raises; `r0` for a Simulator, which has no such counter.
+  /// The revision counter, which every change of a device increments; `r0` for a Simulator, which has no counter.
   package var revision: String {
     device?.record.revision ?? Self.noRevision
   }
@@ -56,10 +56,10 @@ package enum RestoreTarget {
     }
   }
 
-  /// Checks that every row can be read. iOS decrypts every row first, to keep its own items. A locked row ends the
-  /// restore, except in the passcode class.
+  /// Checks that every row can be read. iOS decrypts every row first, to keep its own items. A row whose class key is
+  /// not in memory ends the restore, except in the passcode class. For a Simulator, nothing is checked.
   ///
-  /// - Throws: Category `locked` if rows of a device are locked. A Simulator never locks rows.
+  /// - Throws: Category `locked` if the class key of a row is not in memory.
   package func requireReadableRows() throws(KeyhaulError) {
     switch self {
     case .device(let session): try LockedRows.requireNone(on: session)
@@ -73,7 +73,7 @@ package struct SimulatorTarget {
   /// The target's name in messages.
   package let name: String
   let rows: [KeychainRow]
-  /// The keychain, with its file locked; `nil` if the target is only for planning.
+  /// The keychain, whose file lock is held; `nil` if the target is only for planning.
   let keychain: SimulatorKeychain?
 
   /// The number of items, without tombstones.
@@ -96,8 +96,8 @@ package struct SimulatorTarget {
 
   /// Returns the target for carrying out a restore.
   ///
-  /// - Parameter keychain: The database, with its file locked and its content as it was read.
-  package func locked(_ keychain: SimulatorKeychain) -> SimulatorTarget {
+  /// - Parameter keychain: The database, whose file lock is held and whose content is as it was read.
+  package func restorable(to keychain: SimulatorKeychain) -> SimulatorTarget {
     SimulatorTarget(name: name, rows: rows, keychain: keychain)
   }
 }

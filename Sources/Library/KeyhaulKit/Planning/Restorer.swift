@@ -15,10 +15,10 @@ public enum Restorer {
   ///   - session: A session of the target.
   ///   - policy: The treatment of the target's own items before the import.
   ///   - indexes: The positions of the items to restore; `nil` means all.
-  ///   - use: `.restoring` for a plan that can be carried out; otherwise it is only for reports. `.planning` also
+  ///   - use: `.restoring` for a plan that `restore` accepts. Plans for other uses are only for reports. `.planning` also
   ///     allows backups that cannot be restored.
-  /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password
-  ///   whose class keys are not bound to hardware, and the errors of the device's keychain.
+  /// - Throws: Category `damaged` if the device never finished the backup; `refused` if the backup has no password and its
+  ///   class keys are not bound to hardware; the errors of the device's keychain.
   public static func plan(
     _ backup: UnlockedBackup, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
@@ -37,17 +37,17 @@ public enum Restorer {
     return MigrationPlanner.plan(
       backup.items, only: indexes, onto: try target.rows(), policy: policy,
       context: RestoreContext(targetSyncs: target.isSyncing, backupHasPassword: backup.hasPassword),
-      cache: ImportCache(), keepsImports: use == .restoring
+      cache: ImportCache(), isExecutable: use == .restoring
     ).naming(backup.encryptedItemSummaries)
   }
 
-  /// Carries out exactly a plan, in one transaction, or nothing. A plan without changes is only compared with the
-  /// keychain: revision and files stay the same.
+  /// Carries out a plan in one transaction, either completely or not at all. For a plan without changes, this only checks
+  /// that the keychain still needs none, and writes nothing.
   ///
   /// - Parameters:
   ///   - plan: A plan that was made for `.restoring` and for this device.
-  ///   - session: A session of the unlocked device. Between items, its clock decides whether to continue.
-  ///   - progress: Called from time to time with the number of imports that are done, and of all imports.
+  ///   - session: A session of the unlocked device. Its clock is asked between items, and can cancel the restore.
+  ///   - progress: Called from time to time with the number of finished imports and the number of all imports.
   /// - Throws: Category `locked` if the device must be unlocked first; `stalePlan` if the result would differ from the
   ///   plan; `displayOnlyPlan` for a plan that was not made for `.restoring`; the error of the keychain if the restore was
   ///   cancelled (`KeyhaulError.isCancelled`). After an error whose `stage` is `.beforeCommit`, the keychain is unchanged.
@@ -62,7 +62,7 @@ public enum Restorer {
   package static func restore(
     _ plan: MigrationPlan, onto target: RestoreTarget, progress: (Int, Int) -> Void = { _, _ in }
   ) throws(KeyhaulError) {
-    guard plan.keepsImports else { throw .displayOnlyPlan }
+    guard plan.isExecutable else { throw .displayOnlyPlan }
     try target.requireReadableRows()
     switch target {
     case .device(let session):
@@ -121,7 +121,7 @@ public enum Restorer {
     }
   }
 
-  /// A restore of fewer imports is too short for progress reports.
+  /// The number of imports between two progress reports. A shorter restore reports no progress.
   private static let progressStep = 256
 
   /// Checks that a plan without changes still changes nothing.
@@ -130,7 +130,7 @@ public enum Restorer {
     let store = try session.keychain
     var items: [IncomingItem] = []
     for planned in plan.imports { items.append(try plan.incoming(planned)) }
-    guard try store.areImportsNoOps(items, keys: session.classKeys) else {
+    guard try store.importsChangeNothing(items, keys: session.classKeys) else {
       throw .stalePlan("an existing item has changed")
     }
   }

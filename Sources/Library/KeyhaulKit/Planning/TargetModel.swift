@@ -6,8 +6,8 @@ import KeychainRules
 
 /// A model of the target's keychain, which the planner updates with each import.
 ///
-/// Conflicts are resolved with the same function as in the store. Beside the target's rows, the model keeps the owner of
-/// each primary key after the imports so far, in one of three places:
+/// Conflicts are resolved with the same function as in the store. Beside the target's rows, the model keeps the current
+/// owner of each primary key, in one of three places:
 ///
 /// - `keyOwners` has rows of the target that stayed, preserved items, and the items that own a key after a conflict.
 /// - `OriginalRow.importedPosition` has items whose key belonged to a removed row.
@@ -23,7 +23,7 @@ struct TargetModel {
     /// earlier item of the backup may own the key.
     let change: MigrationPlan.Change
     let detail: String?
-    /// The item of the target that is lost.
+    /// The relation of this import to the target's item that it replaces; `nil` if it replaces none.
     let overwrites: MigrationPlan.OverwrittenItem?
     /// Whether the item is a tombstone.
     let isDeletion: Bool
@@ -60,7 +60,7 @@ struct TargetModel {
     /// The positions of the planned items that this owner represents; empty for a row or preserved item of the target.
     var positions: [Int] { if case .imported(let positions) = source { positions } else { [] } }
 
-    /// Returns the state that an item with the same key conflicts with.
+    /// Returns the row with which an imported item with the same key conflicts; `nil` if the owner has no item.
     ///
     /// - Throws: `.notAvailable` if a digest cannot be computed.
     func existing() throws(KeychainRuleError) -> ExistingRow? {
@@ -83,8 +83,8 @@ struct TargetModel {
   /// The keys of the rows that the policy removes before the import.
   private let removedKeys: Set<PrimaryKey>
   private var keyOwners: [PrimaryKey: KeyOwner] = [:]
-  /// The positions of the planned items that were imported without a conflict, where the target had no row with their
-  /// key. After a conflict, the key has an owner, which counts instead.
+  /// The positions of the planned items that were imported without a conflict, by keys that no row of the target had.
+  /// After a conflict, the entry in `keyOwners` counts instead.
   private var importedPositions: [ItemFingerprint: UInt32] = [:]
 
   /// Creates a model of the target before the import, without the rows that the policy removes.
@@ -161,7 +161,7 @@ struct TargetModel {
       conflictingItemIndex: owner?.positions.first.map { plannedItems[$0].index })
   }
 
-  /// Returns the owner of a key after an import; `nil` if it is not stored as an item.
+  /// Returns the owner of a key after an import; `nil` if the stored item is unknown.
   private static func owner(
     after resolution: ImportResolution, of incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin,
     previous: KeyOwner?
@@ -229,10 +229,11 @@ struct TargetModel {
     return steps
   }
 
-  /// The target's row with an imported item's key, before the restore. There is no conflict if the policy has removed it.
+  /// The target's row with an imported item's key, before the restore. If the policy has removed the row, there is no
+  /// conflict.
   private struct SameKeyRow {
     let row: TargetRow
-    /// Whether the row's digest equals the imported item's.
+    /// Whether the row's digest equals the digest of the imported item.
     let isEqual: Bool
 
     init(_ row: TargetRow, of incoming: IncomingItem) throws(KeychainRuleError) {
@@ -257,7 +258,7 @@ struct TargetModel {
     }
   }
 
-  /// - Returns: `nil` if the row had no item.
+  /// Returns the relation of the target's item to the item that replaces it; `nil` if the row is a tombstone.
   private static func overwritten(
     _ sameKeyRow: SameKeyRow, by incoming: IncomingItem
   ) -> MigrationPlan.OverwrittenItem? {
@@ -270,8 +271,8 @@ struct TargetModel {
     }
   }
 
-  /// Returns the reason for an import's result: the index of the other item in the backup, or a text about the target's
-  /// item, mostly both dates. `nil` if there was no conflict, or no reason to state.
+  /// Returns a text that explains an import's result. It names the conflicting item of the backup, or describes the
+  /// target's item, usually with both dates. `nil` if there was no conflict, or nothing to explain.
   private static func detail(
     _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ conflictingItemIndex: Int?,
     _ sameKeyRow: SameKeyRow?
@@ -287,7 +288,7 @@ struct TargetModel {
     return sameKeyRow.flatMap { conflictDescription(outcome, incoming, $0) }
   }
 
-  /// Returns the reason for the result of a conflict with the target's item; `nil` if there is none to state.
+  /// Returns a text that explains the result of a conflict with the target's item; `nil` if there is nothing to explain.
   private static func conflictDescription(
     _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ sameKeyRow: SameKeyRow
   ) -> String? {

@@ -12,7 +12,7 @@ package struct TargetRow: Sendable {
   package let identity: ItemDescriptor
   /// The properties that decide a conflict.
   package let existing: ExistingRow
-  /// The decrypted item; `nil` if the row is locked or damaged.
+  /// The decrypted item; `nil` if the row's class key is not in memory, or the row is damaged.
   package let item: KeychainItem?
   /// Whether `replace` removes the row before the import.
   package let isRemovedByReplace: Bool
@@ -38,8 +38,8 @@ package struct TargetRow: Sendable {
   /// Creates a row from a row of the store.
   ///
   /// - Parameters:
-  ///   - row: A row of the store. For a locked row, the planner uses the columns, which are not authenticated. That is
-  ///     enough for a plan; a restore requires an unlocked device.
+  ///   - row: A row of the store. If its class key is not in memory, the planner uses the columns, which are not
+  ///     authenticated. That is enough for a plan; a restore requires an unlocked device.
   ///   - isSharedIPad: Whether the device is a Shared iPad, which has more system-bound items.
   /// - Throws: `.notAvailable` if a digest cannot be computed.
   package init(_ row: KeychainRow, isSharedIPad: Bool = false) throws(KeyhaulError) {
@@ -62,7 +62,7 @@ package struct TargetRow: Sendable {
       isTombstone: row.item?.isTombstone ?? summary.isTombstone)
   }
 
-  /// Returns whether the system keeps a row. For a locked row, its access group decides.
+  /// Returns whether the system keeps a row. If the row's class key is not in memory, its access group decides.
   private static func isSystemBound(_ row: KeychainRow, isSharedIPad: Bool) -> Bool {
     guard row.summary.multiUser.isEmpty else { return false }
     if let item = row.item { return SystemBoundItems.contains(item, isSharedIPad: isSharedIPad) }

@@ -21,10 +21,11 @@ package struct CasePage: HTMLPage {
   private static let maximumSentenceLength = 600
 
   package func html() throws(DataProtectionError) -> String {
-    let content =
+    let privacyNote =
       "This page names devices and files. It contains no passwords and no secrets of items. Text under \"What the backup "
       + "says\" and in findings comes from the backup, and anyone who could change the backup could have written it."
-    let frame = ReportPage(title: "Case \(HTMLWriter.shortened(report.name))", program: signature, content: content)
+    let title = "Case \(HTMLWriter.shortened(report.name))"
+    let frame = ReportPage(title: title, program: signature, privacyNote: privacyNote)
     return try frame.html { page in
       heading(&page)
       for (index, backup) in report.backups.enumerated() { write(backup, number: index + 1, to: &page) }
@@ -104,7 +105,8 @@ package struct CasePage: HTMLPage {
     "state": "State", "product_type": "Model", "ios": "iOS", "build": "Build", "serial_number": "Serial number",
   ]
 
-  /// Returns the state of the seal, with its code. The code covers the SHA-256 of every file.
+  /// Returns the state of the seal, with its code: the last line of `Keyhaul.seal`, which covers the SHA-256 of every
+  /// file.
   private static func sealText(_ backup: CaseReport.ExaminedBackup) -> String {
     guard let code = backup.sealCode else {
       return backup.sealState == "broken" ? "broken: it cannot be read" : "none"
@@ -121,10 +123,13 @@ package struct CasePage: HTMLPage {
   private func writeChecks(of backup: CaseReport.ExaminedBackup, to page: inout HTMLWriter) {
     let document = backup.document
     let checks = (document?["checks"]?.arrayValue ?? []).map { check in
-      (check["ok"]?.booleanValue == true ? "ok" : "FAIL", Self.text(check["id"]), Self.text(check["detail"]))
+      (
+        state: check["ok"]?.booleanValue == true ? "ok" : "FAIL", name: Self.text(check["id"]),
+        detail: Self.text(check["detail"])
+      )
     }
     let unchecked = (document?["unchecked"]?.arrayValue ?? []).map { check in
-      ("not checked", Self.text(check["id"]), Self.text(check["detail"]))
+      (state: "not checked", name: Self.text(check["id"]), detail: Self.text(check["detail"]))
     }
     guard !(checks + unchecked).isEmpty else { return }
     page.element("h3", "Checks")

@@ -39,9 +39,9 @@ package struct CaseReport: Sendable {
   package struct ExaminedBackup: Sendable {
     /// The path that the examiner typed, or the path of the backup in a folder.
     package let path: String
-    /// The result of the command for only this backup.
+    /// The result of the command for this backup alone.
     package let result: BackupResult
-    /// The headline of the page about this result in `explain`.
+    /// The headline of the explanation that `explain` shows for this result.
     package let headline: String
     /// The reason for an exit code other than 0; `nil` if it is 0.
     package let reason: String?
@@ -132,7 +132,7 @@ extension CaseReport {
 
   private static func json(_ backup: ExaminedBackup) -> JSONValue {
     [
-      "path": .string(backup.path), "sha256": .text(backup.digest), "entries": .count(backup.files.count),
+      "path": .string(backup.path), "sha256": .text(backup.digest), "entries": .count(backup.files.entryCount),
       "bytes": .integer(backup.files.byteCount), "code": .integer(Int64(backup.result.code)),
       "result": .string(backup.result.rawValue), "reason": .text(backup.reason),
       "claims": .object(backup.claims.map { ($0.name, .string($0.value)) }),

@@ -3,10 +3,10 @@ import KeyhaulKit
 /// A comparison of the file-system metadata of a backup's files before and after the examination.
 package struct EvidenceComparison: Sendable, Equatable {
   /// The number of files, folders and other entries before the examination.
-  package let count: Int
+  package let entryCount: Int
   /// The total size of the files before the examination, in bytes.
   package let byteCount: Int64
-  /// The paths of entries that changed, appeared or disappeared; at most `maximumNamedCount`.
+  /// The paths of entries that changed, appeared or disappeared; at most `maximumPathCount`.
   package let changedPaths: [String]
   /// The number of entries that changed, appeared or disappeared.
   package let changedCount: Int
@@ -14,10 +14,10 @@ package struct EvidenceComparison: Sendable, Equatable {
   package let gap: String?
 
   /// The maximum number of paths in `changedPaths`.
-  package static let maximumNamedCount = 100
+  package static let maximumPathCount = 100
 
-  package init(count: Int, byteCount: Int64, changedPaths: [String], changedCount: Int, gap: String?) {
-    self.count = count
+  package init(entryCount: Int, byteCount: Int64, changedPaths: [String], changedCount: Int, gap: String?) {
+    self.entryCount = entryCount
     self.byteCount = byteCount
     self.changedPaths = changedPaths
     self.changedCount = changedCount
@@ -36,12 +36,12 @@ package struct EvidenceComparison: Sendable, Equatable {
         + "Another program may have changed \(changedCount == 1 ? "it" : "them")."
     }
     if let gap { return "Not everything was compared: \(gap)." }
-    return count == 1
+    return entryCount == 1
       ? "The only entry did not change during the examination." : "None of \(countText) changed during the examination."
   }
 
-  /// The number of entries before: "1 entry" or "12 files and folders".
-  package var countText: String { Self.countText(count) }
+  /// The number of entries before the examination: "1 entry" or "12 files and folders".
+  package var countText: String { Self.countText(entryCount) }
 
   private static func countText(_ count: Int) -> String {
     HumanReadable.count(count, "entry", plural: "files and folders")

@@ -9,16 +9,17 @@ public struct ComparisonPage: HTMLPage {
   let sourceDeviceItems: SourceDeviceItems?
   let placeholders: CommandPlaceholders
   let program: String
-  /// Whether the backup can be restored as it is.
+  /// The condition of the backup, which decides whether it can be restored as it is.
   var condition: BackupCondition
 
   /// Creates the page of a comparison of restores.
   ///
   /// - Parameters:
   ///   - comparison: The outcomes of the four restores.
-  ///   - document: The document of the plan that is compared with the other three: its source and its target.
-  ///   - apps: The names of the apps, if the backup or the device has them.
-  ///   - sourceDeviceItems: The other items of the source device, if it was available.
+  ///   - document: The plan document of the current restore, which is one of the four. It supplies the source, the
+  ///     target, the findings and the date.
+  ///   - apps: The names of the apps; empty if neither the backup nor the device has them.
+  ///   - sourceDeviceItems: The items of the source device that are not in the backup; `nil` if the device was not available.
   ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   ///   - program: Name and version of the program that makes the page.
@@ -39,7 +40,7 @@ public struct ComparisonPage: HTMLPage {
   var current: RestoreScenario { comparison.current }
   var sourceIsBackup: Bool { document.source.kind == .archive }
 
-  /// The restore of a backup with a password to the current target, which brings the most items.
+  /// The restore that brings the most items to the current target: that of a backup with a password.
   var best: RestoreScenario { RestoreScenario(hasPassword: true, onSameDevice: current.onSameDevice) }
 
   /// The name of the source device, or a substitute if it is unknown.
@@ -73,7 +74,8 @@ public struct ComparisonPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.text("Compared \(LongDateFormat.dateAndTime(document.made)). \(sourceIsBackup ? "Backup" : "Device") ")
+          let planTime = LongDateFormat.dateAndTime(document.planTime)
+          page.text("Compared \(planTime). \(sourceIsBackup ? "Backup" : "Device") ")
           page.element("code", document.source.digest)
           page.text(".")
         }
@@ -150,7 +152,7 @@ extension PageStyle {
 extension RestoreTable {
   /// Creates the table of the four restores.
   init(_ page: ComparisonPage) {
-    columns = [
+    columnTitles = [
       { markup in
         markup.text("Back to ")
         markup.name(page.phone)
@@ -222,7 +224,7 @@ extension PageTable.Row {
     ].compactMap(\.self)
     self.init(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
-      app: app.kind == .unknown ? "" : app.displayName, protection: item.protection, result: result,
+      app: app.kind == .encrypted ? "" : app.displayName, protection: item.protection, result: result,
       detail: details.joined(separator: "; "))
   }
 

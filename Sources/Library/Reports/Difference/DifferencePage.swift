@@ -50,7 +50,7 @@ public struct DifferencePage: HTMLPage {
         page.text(" ")
         describe(second, after: "To ", to: &page)
         page.text(" Keyhaul matches items by kind, names and access group.")
-        if let identicalCount = difference.undecrypted.identicalItemsSentence { page.text(" \(identicalCount)") }
+        if let sentence = difference.undecrypted.identicalItemsSentence { page.text(" \(sentence)") }
       }
       if first.kind == .archive || second.kind == .archive {
         page.element("p", ["class": "facts"], BackupBlindSpots.line)
@@ -75,8 +75,8 @@ public struct DifferencePage: HTMLPage {
       .init(style: .gone, symbol: "-", count: difference.removed.count, text: "missing"),
       .init(style: .plain, symbol: "=", count: difference.sameCount, text: "the same"),
     ]
-    if possiblyIncludedCount > 0 {
-      tiles.append(.init(style: .plain, symbol: "?", count: possiblyIncludedCount, text: "may be encrypted"))
+    if possibleMatchCount > 0 {
+      tiles.append(.init(style: .plain, symbol: "?", count: possibleMatchCount, text: "may be encrypted"))
     }
     return Tiles(tiles: tiles)
   }
@@ -101,7 +101,7 @@ public struct DifferencePage: HTMLPage {
     func possibleMatch(
       _ item: KeychainDifference.UnmatchedItem, _ state: String, orEncryptedIn side: Side
     ) -> PageTable.Row {
-      let sideName = HTMLWriter.shortened(side.name, to: Self.maximumRemarkLength)
+      let sideName = HTMLWriter.shortened(side.name, to: Self.maximumTextLength)
       return row(item, style: .stays, symbol: "?", result: "\(state), or encrypted in \(sideName)")
     }
     let removedState = "only in \(HTMLWriter.shortened(first.name))"
@@ -126,7 +126,7 @@ public struct DifferencePage: HTMLPage {
   private func row(
     _ item: KeychainDifference.UnmatchedItem, style: PageTable.Style, symbol: String, result: String
   ) -> PageTable.Row {
-    let disambiguators = item.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumRemarkLength) }
+    let disambiguators = item.disambiguators.map { HTMLWriter.shortened($0, to: Self.maximumTextLength) }
     return PageTable.Row(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
       app: Self.app(of: item.identity), protection: item.protection,
@@ -135,19 +135,21 @@ public struct DifferencePage: HTMLPage {
   }
 
   /// The maximum number of Unicode scalars of a name or a value in a row.
-  private static let maximumRemarkLength = 60
+  private static let maximumTextLength = 60
 
   private func row(_ change: ItemChange) -> PageTable.Row {
     PageTable.Row(
-      style: .stays, symbol: "~", item: ItemLabel(change.after, index: change.indexAfter), kind: change.after.kind,
-      app: Self.app(of: change.after), protection: change.protection, result: change.summary,
+      style: .stays, symbol: "~", item: ItemLabel(change.identityAfter, index: change.positionAfter),
+      kind: change.identityAfter.kind,
+      app: Self.app(of: change.identityAfter), protection: change.protection, result: change.summary,
       detail: change.modifiedAfter.map(LongDateFormat.day))
   }
 
-  /// Returns the name of an item's app according to its access group, because no list of apps is valid for both sides.
+  /// Returns the name of an item's app according to its access group. The lists of apps are not used, because neither
+  /// applies to both sides.
   private static func app(of identity: ItemDescriptor) -> String {
     let app = AppDirectory([]).app(of: identity)
-    return app.kind == .unknown ? "" : app.displayName
+    return app.kind == .encrypted ? "" : app.displayName
   }
 
   // MARK: What is not compared
@@ -297,22 +299,22 @@ extension DifferencePage {
       let number = index == 0 ? HumanReadable.count(part.count, "item") : HumanReadable.grouped(part.count)
       return "\(number) \(part.count == 1 ? part.singular : part.plural)"
     }
-    guard !clauses.isEmpty else { return verdictWithoutDifferences + doubtClause + "." }
+    guard !clauses.isEmpty else { return verdictWithoutDifferences + possibleMatchClause + "." }
     let sameClause =
       switch difference.sameCount {
       case 0: "nothing is the same"
       case 1: "1 is the same"
       case let sameCount: "\(HumanReadable.grouped(sameCount)) are the same"
       }
-    return clauses.joined(separator: ", ") + "; " + sameClause + doubtClause + "."
+    return clauses.joined(separator: ", ") + "; " + sameClause + possibleMatchClause + "."
   }
 
   /// The verdict if no item is known to be new, changed or missing.
   private var verdictWithoutDifferences: String {
     let sameCount = difference.sameCount
-    if minimumUnnamedCount > 0 {
+    if minimumDifferenceCount > 0 {
       return
-        "At least \(HumanReadable.count(minimumUnnamedCount, "item")) \(minimumUnnamedCount == 1 ? "differs" : "differ"), "
+        "At least \(HumanReadable.count(minimumDifferenceCount, "item")) \(minimumDifferenceCount == 1 ? "differs" : "differ"), "
         + "but it is not known which"
     }
     if difference.undecrypted.total > 0 {
@@ -324,17 +326,18 @@ extension DifferencePage {
       ? "There is nothing to compare" : "Nothing differs: \(HumanReadable.count(sameCount, "item")) on both sides"
   }
 
-  /// The last part of the verdict: "; 2 may be encrypted on the other side". Empty if there are no such items.
-  private var doubtClause: String {
-    possiblyIncludedCount == 0
-      ? "" : "; \(HumanReadable.grouped(possiblyIncludedCount)) may be encrypted on the other side"
+  /// The last part of the verdict: "; 2 may be encrypted on the other side". Empty if there are no possible matches.
+  private var possibleMatchClause: String {
+    possibleMatchCount == 0
+      ? "" : "; \(HumanReadable.grouped(possibleMatchCount)) may be encrypted on the other side"
   }
 
-  /// The number of items on either side that may match an encrypted item on the other.
-  var possiblyIncludedCount: Int { difference.possiblyInSecond.count + difference.possiblyInFirst.count }
+  /// The number of items on either side that may match an encrypted item on the other side.
+  var possibleMatchCount: Int { difference.possiblyInSecond.count + difference.possiblyInFirst.count }
 
-  /// The number of these items that certainly differ, because there are fewer encrypted items than possible matches.
-  private var minimumUnnamedCount: Int {
+  /// The minimum number of items that differ, although it is not known which. It is above 0 if there are more possible
+  /// matches than encrypted items.
+  private var minimumDifferenceCount: Int {
     max(0, difference.possiblyInSecond.count - difference.undecrypted.onlyInSecond)
       + max(0, difference.possiblyInFirst.count - difference.undecrypted.onlyInFirst)
   }

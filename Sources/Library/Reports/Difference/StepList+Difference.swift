@@ -5,7 +5,7 @@ extension StepList {
   init(_ page: DifferencePage) {
     let steps = DifferenceSteps(first: page.first, second: page.second, difference: page.difference)
     let applicable: [Step?] = [
-      steps.newBackup, steps.decrypting(page.possiblyIncludedCount), steps.verifying, steps.planning,
+      steps.newBackup, steps.decrypting(page.possibleMatchCount), steps.verifying, steps.planning,
     ]
     self.init(steps: applicable.compactMap(\.self))
   }
@@ -24,8 +24,8 @@ private struct DifferenceSteps {
       commands: [SuggestedCommands.backup(of: second.commandArgument, to: "new.backup")])
   }
 
-  func decrypting(_ possiblyIncludedCount: Int) -> StepList.Step? {
-    guard possiblyIncludedCount > 0, difference.undecrypted.occurrenceCount > difference.undecrypted.damaged else {
+  func decrypting(_ possibleMatchCount: Int) -> StepList.Step? {
+    guard possibleMatchCount > 0, difference.undecrypted.occurrenceCount > difference.undecrypted.damaged else {
       return nil
     }
     return .init(
@@ -35,11 +35,11 @@ private struct DifferenceSteps {
 
   /// The step to verify the backups, if items are damaged. There is no such step for devices, which have no copies.
   var verifying: StepList.Step? {
-    let archives = [first, second].filter { $0.kind == .archive }
-    guard difference.undecrypted.damaged > 0, !archives.isEmpty else { return nil }
+    let backups = [first, second].filter { $0.kind == .archive }
+    guard difference.undecrypted.damaged > 0, !backups.isEmpty else { return nil }
     return .init(
       text: "Find out what is damaged, and look for another copy.",
-      commands: archives.map { SuggestedCommands.verify($0.commandArgument) })
+      commands: backups.map { SuggestedCommands.verify($0.commandArgument) })
   }
 
   var planning: StepList.Step? {

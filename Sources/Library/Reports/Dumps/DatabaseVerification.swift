@@ -130,7 +130,8 @@ package struct DatabaseVerification {
       })
   }
 
-  /// Returns whether the item of a row is damaged or lost. If only a key is not available here, it is neither.
+  /// Returns whether the item of a row is damaged or lost. An item whose key is merely not available here is
+  /// neither.
   private static func isDamaged(_ row: KeychainDatabase.DecryptedRow, in database: KeychainDatabase) -> Bool {
     switch row.result.verdict {
     // If the class's metadata key cannot be unwrapped, the given class key may be from another device.

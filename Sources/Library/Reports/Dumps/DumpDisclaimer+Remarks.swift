@@ -49,9 +49,9 @@ extension DumpDisclaimer {
   /// unknown tables (a, b)."; `nil` if every entry is an item.
   package var skippedSentence: String? {
     guard dump.skippedCount > 0 else { return nil }
-    let parts = KeychainDump.SkippedEntry.allCases.compactMap { reason -> String? in
-      guard let count = dump.skipped[reason] else { return nil }
-      let names = reason == .unknownTable && !dump.unknownTables.isEmpty ? " (\(tableNames))" : ""
+    let parts = KeychainDump.SkipReason.allCases.compactMap { reason -> String? in
+      guard let count = dump.skippedEntryCounts[reason] else { return nil }
+      let names = reason == .unknownTable && !dump.unknownTableNames.isEmpty ? " (\(unknownTableNames))" : ""
       return HumanReadable.count(count, reason.noun, plural: reason.plural) + names
     }
     let predicate = dump.items.count == 1 ? "is an item" : "are items"
@@ -63,11 +63,11 @@ extension DumpDisclaimer {
 
   var skippedSentences: [String] { [skippedSentence].compactMap(\.self) }
 
-  private var tableNames: String {
-    dump.unknownTables.map { UntrustedText.quoted($0) }.joined(separator: ", ")
+  private var unknownTableNames: String {
+    dump.unknownTableNames.map { UntrustedText.quoted($0) }.joined(separator: ", ")
   }
 
-  /// Remarks about other differences from a keychain, one sentence each.
+  /// All remarks about differences between the dump and a keychain, one sentence each.
   package var remarks: [String] {
     (dump.database.map(Self.databaseRemarks) ?? []) + itemRemarks + formatRemarks
   }
@@ -157,7 +157,7 @@ extension DumpDisclaimer {
     hasAttributes ? "without the secret" : "without the secret and the attributes"
   }
 
-  /// The numbers of items whose secret is readable, missing, or cannot be decrypted.
+  /// The numbers of items whose secret is readable, absent, or cannot be decrypted.
   package var secretCounts: (readable: Int, absent: Int, undecryptable: Int) {
     let readable = dump.items.count(where: \.hasSecret)
     let undecryptable = dump.items.count { $0.fault != nil }

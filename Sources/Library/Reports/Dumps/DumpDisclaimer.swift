@@ -94,7 +94,8 @@ package struct DumpDisclaimer {
   /// The disclaimer as a part of a plan's document.
   package var planDocument: PlanDocument.Dump {
     PlanDocument.Dump(
-      form: dump.format.rawValue, sentence: sentence, unknown: moveAssumptions + skippedSentences + remarks)
+      format: dump.format.rawValue, sentence: sentence,
+      unknownProperties: moveAssumptions + skippedSentences + remarks)
   }
 
   private var json: JSONValue {
@@ -103,10 +104,10 @@ package struct DumpDisclaimer {
       "form": .string(dump.format.rawValue), "sentence": .string(sentence), "entries": .count(dump.entryCount),
       "items": .count(dump.items.count),
       "skipped": .object(
-        KeychainDump.SkippedEntry.allCases.compactMap { reason in
-          dump.skipped[reason].map { (reason.rawValue, .count($0)) }
+        KeychainDump.SkipReason.allCases.compactMap { reason in
+          dump.skippedEntryCounts[reason].map { (reason.rawValue, .count($0)) }
         }),
-      "unknown_tables": .array(dump.unknownTables.map { .string($0) }),
+      "unknown_tables": .array(dump.unknownTableNames.map { .string($0) }),
       "secrets": [
         "open": .count(counts.readable), "absent": .count(counts.absent), "shut": .count(counts.undecryptable),
       ],

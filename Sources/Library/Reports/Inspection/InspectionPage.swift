@@ -22,7 +22,7 @@ public struct InspectionPage: HTMLPage {
     public var hasKeychain: Bool
     /// The keybag. The page shows its iterations and classes.
     public var keybag: Keybag
-    /// The estimated duration of the derivation of the password's key on this machine.
+    /// The estimated time to derive the key from the password on this machine.
     public var unlockTime: Duration?
     /// The number of stored payloads and their total size in bytes.
     public var storedFiles: (count: Int, byteCount: Int64)
@@ -32,15 +32,15 @@ public struct InspectionPage: HTMLPage {
     public var items: [KeychainEntry]?
     /// The apps that the items belong to.
     public var apps = AppDirectory([])
-    /// The other items of the source device, if it was available.
+    /// The items of the source device that are not in the backup; `nil` if the device was not available.
     public var sourceDeviceItems: SourceDeviceItems?
-    /// The anomalies of the backup that did not prevent the inspection.
+    /// The findings about the backup that did not prevent the inspection.
     package var findings: [BackupFinding] = []
     /// The items that cannot be decrypted, by kind, class and reason.
     package var undecryptedItems: [UndecryptedItems.Group] = []
-    /// The measured duration of the derivation of the password's key on this machine; `nil` if it was not derived.
+    /// The measured time to derive the key from the password on this machine; `nil` if no key was derived.
     package var measuredUnlock: Duration?
-    /// The reason why an existing keychain cannot be read at all; `nil` if it can.
+    /// The finding that makes the whole keychain unreadable; `nil` if there is none.
     package var hiddenKeychain: BackupFinding?
     /// Lines about the device and about the origin of the backup. Untrusted.
     package var about: [String] = []
@@ -104,7 +104,7 @@ public struct InspectionPage: HTMLPage {
   public func html() throws(DataProtectionError) -> String {
     let title = "What is in \(HTMLWriter.shortened(backup.name))"
     var frame = ReportPage(title: title, program: program)
-    if backup.items == nil { frame.content = "This page contains no account names and no passwords." }
+    if backup.items == nil { frame.privacyNote = "This page contains no account names and no passwords." }
     return try frame.html(
       body: { page in
         heading(&page)
@@ -162,6 +162,8 @@ public struct InspectionPage: HTMLPage {
 
   /// The maximum number of Unicode scalars in a line about the device.
   private static let maximumAboutLength = 400
+  /// The maximum number of Unicode scalars of the device's name in a tile or a filter.
+  static let maximumDeviceNameLength = 24
 
   private var tiles: Tiles {
     let noDevice = Tiles.Tile(
@@ -172,7 +174,7 @@ public struct InspectionPage: HTMLPage {
         .init(style: .moves, symbol: "+", count: counts.anyDevice, text: "for any device"),
         .init(
           style: .stays, symbol: "<", count: counts.sameDevice,
-          text: "only for \(HTMLWriter.shortened(sourceName, to: 24))"),
+          text: "only for \(HTMLWriter.shortened(sourceName, to: Self.maximumDeviceNameLength))"),
         .init(style: .lost, symbol: "!", count: counts.damaged, text: "cannot be read"),
         .init(
           style: .lost, symbol: "?", count: missingCount, text: missingCount == 1 ? "file is missing" : "files missing"
@@ -185,7 +187,7 @@ extension InspectionPage.BackupInfo {
   /// The devices that an item can be restored to.
   enum Portability { case anyDevice, sameDevice, noDevice, damaged }
 
-  /// The class keys that lack the device's key wrap; `nil` if none does.
+  /// The class keys that lack the device's key wrap; `nil` if no class key lacks it.
   var unbound: UnboundClassKeys? { UnboundClassKeys(of: keybag, backupHasPassword: isEncrypted) }
 
   /// Returns the devices that an item can be restored to. Whether the source device's key was available makes no
@@ -268,7 +270,7 @@ extension InspectionPage {
   }
 
   /// The reason why the keychain can be restored to no device, or why no device writes such a keychain; `nil` if there is
-  /// none.
+  /// no such reason.
   private var obstacleText: String? {
     if let unbound = backup.unbound {
       return unbound.blocksRestore

@@ -86,7 +86,9 @@ struct ItemSection {
       resultTitle: "Can be restored to",
       rows: (backup.items ?? []).map(row),
       filters: [
-        (.moves, "any device"), (.stays, "\(HTMLWriter.shortened(page.sourceName, to: 24)) only"), (.lost, "damaged"),
+        (.moves, "any device"),
+        (.stays, "\(HTMLWriter.shortened(page.sourceName, to: InspectionPage.maximumDeviceNameLength)) only"),
+        (.lost, "damaged"),
       ])
   }
 
@@ -101,7 +103,7 @@ struct ItemSection {
     let app = backup.apps.app(of: item.identity)
     return PageTable.Row(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
-      app: app.kind == .unknown ? "" : app.displayName, protection: item.protection, result: result,
+      app: app.kind == .encrypted ? "" : app.displayName, protection: item.protection, result: result,
       detail: item.reason?.rawValue)
   }
 }

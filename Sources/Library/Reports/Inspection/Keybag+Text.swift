@@ -20,7 +20,7 @@ extension Keybag.ClassKey {
     return keyClass.protectsFiles ? "files\(keyClass.generationSuffix)" : "–"
   }
 
-  /// The keys that the key is wrapped with, such as "password and device".
+  /// The keys that this class key is wrapped with, such as "password and device".
   package var wrapping: String {
     guard let wrap else { return "?" }
     let keys = [wrap.contains(.password) ? "password" : nil, wrap.contains(.device) ? "device" : nil].compactMap(\.self)
@@ -33,7 +33,7 @@ extension Keybag.ClassKey {
 extension Keybag {
   /// The iterations of both derivations, the slow one first: "10,000,000 + 10,000 iterations".
   package var iterationsText: String {
-    let rounds = [secondRound?.rounds, iterations].compactMap(\.self).map { HumanReadable.grouped($0) }
-    return rounds.isEmpty ? "no iterations" : "\(rounds.joined(separator: " + ")) iterations"
+    let counts = [secondStep?.iterations, iterations].compactMap(\.self).map { HumanReadable.grouped($0) }
+    return counts.isEmpty ? "no iterations" : "\(counts.joined(separator: " + ")) iterations"
   }
 }

@@ -14,7 +14,7 @@ struct KeybagSection {
       let version = keybag.version.map { "Version \($0)" } ?? "No version"
       let cost =
         backup.isEncrypted
-        ? "Each guess at the password takes \(keybag.iterationsText)\(time)."
+        ? "Each guess at the password takes \(keybag.iterationsText)\(timeClause)."
         : "A backup without a password needs no guessing."
       page.element("p", "\(version), \(HumanReadable.count(keybag.classKeys.count, "class key")). \(cost)")
       guard !keybag.classKeys.isEmpty else { return }
@@ -25,7 +25,7 @@ struct KeybagSection {
     }
   }
 
-  private var time: String {
+  private var timeClause: String {
     if let measured = backup.measuredUnlock {
       return ", \(HumanReadable.estimate(measured).replacing("about ", with: "")) on the machine that made this page"
     }

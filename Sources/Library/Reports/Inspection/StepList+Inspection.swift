@@ -79,8 +79,8 @@ private struct InspectionSteps {
     return .init(text: "Check that every file and every item is intact.", commands: [SuggestedCommands.verify(archive)])
   }
 
-  /// The commands that make a new backup with a password: a backup of a virtual device, or the published steps for a
-  /// real one.
+  /// The commands for a new backup with a password. They back up an available virtual device. For any other device, they
+  /// explain how to make the backup.
   private var newBackupCommands: [String] {
     guard backup.sourceDeviceItems != nil else { return [SuggestedCommands.explaining("backup-password")] }
     return [SuggestedCommands.backup(of: ShellQuoting.device(named: backup.device.name), to: "with-password.backup")]

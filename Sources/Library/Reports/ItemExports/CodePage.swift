@@ -30,7 +30,7 @@ extension ItemExportWriter {
   }
 
   mutating func appendCode(_ item: KeychainItem) {
-    guard let password = OneTimePassword(item), let parameters = parameters(of: password, item) else { return }
+    guard let password = OneTimePassword(item), let parameters = parameters(of: password, in: item) else { return }
     guard password.address.count <= QRCode.capacity else {
       return counts.skip(item, "its address is too long for a QR code")
     }
@@ -40,7 +40,7 @@ extension ItemExportWriter {
   }
 
   mutating func appendMigration(_ item: KeychainItem) {
-    guard let password = OneTimePassword(item), let parameters = parameters(of: password, item) else { return }
+    guard let password = OneTimePassword(item), let parameters = parameters(of: password, in: item) else { return }
     guard let message = MigrationMessage(parameters) else {
       return counts.skip(item, "Google Authenticator supports only six or eight digits, and periods of 30 seconds")
     }
@@ -75,13 +75,15 @@ extension ItemExportWriter {
     counts.secretCount += 1
   }
 
-  /// Returns the parameters of a one-time password. If its address has no names, they come from the item.
+  /// Returns the parameters of a one-time password. Names that its address lacks come from the item.
   ///
   /// - Returns: `nil` if an authenticator could not use the one-time password; the counts then contain the reason.
-  private mutating func parameters(of password: OneTimePassword, _ item: KeychainItem) -> OneTimePassword.Parameters? {
+  private mutating func parameters(
+    of password: OneTimePassword, in item: KeychainItem
+  ) -> OneTimePassword.Parameters? {
     switch password.parameters {
     case .success(var parameters):
-      if parameters.issuer.isEmpty { parameters.issuer = PasswordEntry.title(of: item, nil) }
+      if parameters.issuer.isEmpty { parameters.issuer = PasswordEntry.title(of: item, oneTimePassword: nil) }
       if parameters.account.isEmpty { parameters.account = item.text(of: .account) }
       return parameters
     case .failure(let problem):
@@ -168,7 +170,7 @@ struct CodePage {
   static func frame(_ heading: Heading) throws(DataProtectionError) -> (start: String, end: String) {
     let page = try ReportPage(
       title: heading.title, program: "Keyhaul",
-      content: "This page contains secrets. Delete it when you have scanned the codes.", style: style
+      privacyNote: "This page contains secrets. Delete it when you have scanned the codes.", style: style
     ).html { page in
       page.element("h1", "Keyhaul")
       page.element("p", ["class": "verdict"], heading.title)

@@ -29,7 +29,8 @@ extension ItemExportWriter {
 /// The state of a credential exchange document that is written item by item.
 struct CredentialExchange: ~Copyable {
   private var stream: JSONStream
-  /// The hashes of the UUIDs that identify entries. An item with the hash of another one is identified by its position.
+  /// The hashes of the UUIDs that identify entries. An item whose hash is already in the set is identified
+  /// by its position.
   private var uuidHashes: Set<UInt64> = []
   /// The position of the next item, among items of all kinds.
   private var position = 0
@@ -87,8 +88,8 @@ struct CredentialExchange: ~Copyable {
     ["fieldType": .string(type), "value": value]
   }
 
-  /// Returns a member with a text field; none if the text is empty.
-  private static func member(_ name: String, _ text: String) -> [(String, JSONValue)] {
+  /// Returns a member with a text field; empty if the text is empty.
+  private static func member(_ name: String, text: String) -> [(String, JSONValue)] {
     text.isEmpty ? [] : [(name, field("string", .string(text)))]
   }
 
@@ -117,7 +118,7 @@ struct CredentialExchange: ~Copyable {
     let (type, name, password) =
       item.isWirelessNetwork ? ("wifi", "ssid", "passphrase") : ("basic-auth", "username", "password")
     return .object(
-      [("type", .string(type))] + Self.member(name, item.text(of: .account))
+      [("type", .string(type))] + Self.member(name, text: item.text(of: .account))
         + [(password, Self.field("concealed-string", .sensitive(secret, .text)))])
   }
 
@@ -149,16 +150,16 @@ struct CredentialExchange: ~Copyable {
   ) -> JSONValue {
     counts.count += 1
     counts.secretCount += 1
-    let title = PasswordEntry.title(of: item, OneTimePassword(item))
+    let title = PasswordEntry.title(of: item, oneTimePassword: OneTimePassword(item))
     if title.isEmpty { counts.namelessCount += 1 }
     var members: [(String, JSONValue)] = [("id", .string(identifier(of: item))), ("title", .string(title))]
     for (name, code) in [("creationAt", AttributeCode.creationDate), ("modifiedAt", .modificationDate)] {
       guard case .date(let date)? = item[code], let seconds = Self.seconds(date) else { continue }
       members.append((name, .integer(seconds)))
     }
-    let address = ItemURL.text(of: item)
-    if !address.isEmpty { members.append(("scope", ["urls": [.string(address)], "androidApps": []])) }
-    let comment = Self.member("content", item.text(of: .comment))
+    let url = ItemURL.text(of: item)
+    if !url.isEmpty { members.append(("scope", ["urls": [.string(url)], "androidApps": []])) }
+    let comment = Self.member("content", text: item.text(of: .comment))
     let note: [JSONValue] = comment.isEmpty ? [] : [.object([("type", "note")] + comment)]
     members.append(("credentials", .array([credential] + note)))
     return .object(members)

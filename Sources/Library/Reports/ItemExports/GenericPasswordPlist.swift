@@ -45,7 +45,8 @@ extension ItemExportWriter {
     counts.secretCount += 1
   }
 
-  /// Returns a value as an XML element; `nil` if no attribute has such a value, except an access control.
+  /// Returns a value as an XML element; `nil` if the value is an access control, or of a type that no other attribute
+  /// has.
   private static func element(of value: PropertyValue) -> String? {
     switch value {
     case .string(let text):

@@ -12,7 +12,7 @@ public struct ItemExport: Sendable {
   /// Creates an export of items in memory. To export very many items, use `ItemExportWriter`.
   ///
   /// - Parameters:
-  ///   - items: Items of any kind. The export contains those of the format's kinds.
+  ///   - items: Items of any kind. The export contains the items of the format's kinds.
   ///   - format: The format; not `.document`.
   ///   - date: The time of the export, for formats that state it.
   public init(_ items: [KeychainItem], as format: ExportFormat, date: KeychainDate) {
@@ -21,8 +21,8 @@ public struct ItemExport: Sendable {
     var omittedItems: [ItemExportCounts.OmittedItem] = []
     for item in items {
       writer.append(item) { text.append($0) }
-      if writer.counts.omittedCount > omittedItems.count, let item = writer.counts.lastOmittedItem {
-        omittedItems.append(item)
+      if writer.counts.omittedCount > omittedItems.count, let omittedItem = writer.counts.lastOmittedItem {
+        omittedItems.append(omittedItem)
       }
     }
     counts = writer.end { text.append($0) }

@@ -6,7 +6,7 @@ public struct ItemExportCounts: Sendable, Hashable {
   public internal(set) var count = 0
   /// The number of secrets in plain text.
   public internal(set) var secretCount = 0
-  /// The number of items of the format's kinds that it cannot represent.
+  /// The number of items of the format's kinds that the format cannot represent.
   public private(set) var omittedCount = 0
   /// The first item that the format cannot represent.
   public private(set) var firstOmittedItem: OmittedItem?
@@ -20,7 +20,7 @@ public struct ItemExportCounts: Sendable, Hashable {
   public internal(set) var namelessCount = 0
   /// The number of one-time passwords that are omitted as duplicates.
   public internal(set) var repeatedCount = 0
-  /// The reason why the export failed; `nil` if it did not. If it failed, discard what was written.
+  /// The reason why the export failed; `nil` if it did not. If the export failed, discard the written text.
   public internal(set) var failure: ItemExportFailure?
 
   /// An item that the format cannot represent.

@@ -8,7 +8,7 @@ public struct ItemExportWriter: ~Copyable {
   private let format: ExportFormat
   /// The time of the export.
   let date: KeychainDate
-  /// The counts of the items so far.
+  /// The counts of the items that were appended.
   public internal(set) var counts = ItemExportCounts()
   /// The text that is not written yet.
   var text = SensitiveBuffer()
@@ -16,7 +16,7 @@ public struct ItemExportWriter: ~Copyable {
   var exchange: CredentialExchange?
   /// The state of the formats `codes` and `migration`.
   var page: CodePage?
-  /// The digests of the one-time passwords so far, to find duplicates.
+  /// The digests of the one-time passwords that were appended, to find duplicates.
   private var passwordDigests: Set<[UInt8]> = []
 
   /// Creates a writer. The start of the text is written together with the first items.
@@ -42,7 +42,7 @@ public struct ItemExportWriter: ~Copyable {
   ) throws(Failure) {
     guard format.kinds.contains(item.kind) else { return }
     if format.containsOneTimePasswords, let password = OneTimePassword(item) {
-      // The digest is recorded in every such format, because the accounts of authenticator apps are compared with it.
+      // Every such format records the digest, because the accounts of authenticator apps are compared with it.
       let isDuplicate = isDuplicate(recording: password)
       if isDuplicate, format.containsOnlyOneTimePasswords {
         counts.repeatedCount += 1

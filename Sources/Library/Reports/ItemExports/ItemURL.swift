@@ -40,8 +40,9 @@ enum ItemURL {
     if endsInIPv4, groups.last?.wholeMatch(of: /\d{1,3}(\.\d{1,3}){3}/) == nil { return false }
     guard (endsInIPv4 ? groups.dropLast() : groups[...]).allSatisfy({ $0.wholeMatch(of: /[0-9A-Fa-f]{1,4}/) != nil })
     else { return false }
-    let count = groups.count + (endsInIPv4 ? 1 : 0)
-    return halves.count == 2 ? count < 8 : count == 8
+    // An IPv4 address takes the space of two groups.
+    let groupCount = groups.count + (endsInIPv4 ? 1 : 0)
+    return halves.count == 2 ? groupCount < 8 : groupCount == 8
   }
 
   /// Returns a path with percent encoding for characters that a URL may not contain (RFC 3986, 3.3 and 3.4). Existing

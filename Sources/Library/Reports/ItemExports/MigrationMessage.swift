@@ -30,7 +30,7 @@ struct MigrationMessage: Sendable {
       }
     Self.append(field: 4, algorithmValue, to: &fields)
     Self.append(field: 5, digitsValue, to: &fields)
-    // The type 1 is a counter, and 2 is the time.
+    // The value 1 of the field "type" is a counter, and 2 is the time.
     switch parameters.factor {
     case .time(let period):
       guard period == 30 else { return nil }
@@ -42,7 +42,7 @@ struct MigrationMessage: Sendable {
     bytes = fields.bytes()
   }
 
-  /// Returns whether the address of these one-time passwords fits in a QR code, at any position.
+  /// Returns whether the address of these one-time passwords fits in a QR code, at any index.
   static func fitsInCode(_ passwords: [MigrationMessage]) -> Bool {
     // A larger number takes more bytes in the message. No export has this many QR codes.
     let largestNumber = 1 << 20
@@ -54,7 +54,7 @@ struct MigrationMessage: Sendable {
   ///
   /// - Parameters:
   ///   - passwords: Up to `maximumBatchSize` messages.
-  ///   - index: The position of this address, from 0.
+  ///   - index: The index of this address, from 0.
   ///   - count: The total number of addresses.
   static func address(of passwords: [MigrationMessage], index: Int, of count: Int) -> SensitiveBytes {
     var message = SensitiveBuffer()

@@ -21,13 +21,13 @@ extension ItemExportWriter {
     guard let secret = item.secret, !secret.isEmpty else { return counts.skip(item, "it has no secret") }
     let oneTimePassword = OneTimePassword(item)
     guard oneTimePassword != nil || item.hasTextSecret else { return counts.skip(item, "its secret is not text") }
-    let title = PasswordEntry.title(of: item, oneTimePassword)
+    let title = PasswordEntry.title(of: item, oneTimePassword: oneTimePassword)
     if title.isEmpty { counts.namelessCount += 1 }
     appendName(title)
     text.append(",")
     appendName(ItemURL.text(of: item))
     text.append(",")
-    let user = PasswordEntry.userName(of: item, oneTimePassword)
+    let user = PasswordEntry.userName(of: item, oneTimePassword: oneTimePassword)
     if PasswordEntry.isTelephoneNumber(user) { text.appendQuoted(user) } else { appendName(user) }
     text.append(",")
     if oneTimePassword == nil { secret.withBytes { appendSecret($0) } } else { text.append("\"\"") }
@@ -45,14 +45,14 @@ extension ItemExportWriter {
 enum PasswordEntry {
   /// Returns the item's label. If it is empty, returns the issuer of the one-time password, the service or server, or the
   /// account.
-  static func title(of item: KeychainItem, _ oneTimePassword: OneTimePassword?) -> String {
+  static func title(of item: KeychainItem, oneTimePassword: OneTimePassword?) -> String {
     let location = item.kind == .internetPassword ? AttributeCode.server : .service
     let issuer = (try? oneTimePassword?.parameters.get())?.issuer ?? ""
     return [item.text(of: .label), issuer, item.text(of: location), item.text(of: .account)].first { !$0.isEmpty } ?? ""
   }
 
   /// Returns the account of the one-time password. If it is empty, returns the item's account.
-  static func userName(of item: KeychainItem, _ oneTimePassword: OneTimePassword?) -> String {
+  static func userName(of item: KeychainItem, oneTimePassword: OneTimePassword?) -> String {
     let account = (try? oneTimePassword?.parameters.get())?.account ?? ""
     return account.isEmpty ? item.text(of: .account) : account
   }

@@ -13,13 +13,13 @@ struct QRCode {
   /// A byte for each module, row by row: 1 for a dark module.
   private let modules: SensitiveBytes
 
-  /// Creates a QR code of bytes.
+  /// Creates a QR code that contains bytes.
   ///
   /// - Throws: `.tooLong` if the bytes do not fit, `.noLibrary` if libqrencode cannot be loaded, `.noMemory` if there is not
   ///   enough memory.
   init(_ bytes: SensitiveBytes) throws(QRCodeError) {
     let maximumWidth = Int(KEYHAUL_QR_LARGEST_WIDTH)
-    // The width, or a failure. This value stays if there are no bytes, or more than libqrencode can count.
+    // The width, or a failure code. The initial value stays if there are no bytes, or more than libqrencode can count.
     var result = keyhaul_qr_too_long
     let modules = SensitiveBytes(count: maximumWidth * maximumWidth) { modules in
       guard let count = Int32(exactly: bytes.count), let start = modules.bindMemory(to: UInt8.self).baseAddress else {

@@ -19,7 +19,7 @@ struct OTPAuthURIReader: ~Copyable {
 
   /// Returns whether an address has a parameter named `secret`.
   static func containsSecret(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    queryParts(of: bytes).contains { part in name(of: part, in: bytes)?.name == "secret" }
+    queryParts(of: bytes).contains { part in nameAndValueRange(of: part, in: bytes)?.name == "secret" }
   }
 
   /// Uses bytes as the secret of the address.
@@ -68,18 +68,18 @@ struct OTPAuthURIReader: ~Copyable {
     var names: Set<String> = []
     for (index, part) in Self.queryParts(of: bytes).enumerated() {
       text.append(index == 0 ? "?" : "&")
-      guard let (name, value) = Self.name(of: part, in: bytes) else {
+      guard let (name, valueRange) = Self.nameAndValueRange(of: part, in: bytes) else {
         append(bytes[part])
         continue
       }
       if !names.insert(name).inserted { problem = problem ?? .repeatedParameter }
-      if name == "secret", let digits = Base32.digits(in: bytes[value]), !digits.isEmpty {
-        append(bytes[part.lowerBound..<value.lowerBound])
+      if name == "secret", let digits = Base32.digits(in: bytes[valueRange]), !digits.isEmpty {
+        append(bytes[part.lowerBound..<valueRange.lowerBound])
         digits.withBytes { text.append($0) }
         parameters.secret = digits
       } else {
         append(bytes[part])
-        problem = problem ?? readParameter(name, bytes[value])
+        problem = problem ?? readParameter(name, bytes[valueRange])
       }
     }
     return problem
@@ -144,8 +144,9 @@ struct OTPAuthURIReader: ~Copyable {
   }
 
   /// Returns a parameter's name in lower case and the range of its value; `nil` if the part contains no "=".
-  private static func name(of part: Range<Int>, in bytes: UnsafeRawBufferPointer) -> (name: String, value: Range<Int>)?
-  {
+  private static func nameAndValueRange(
+    of part: Range<Int>, in bytes: UnsafeRawBufferPointer
+  ) -> (name: String, valueRange: Range<Int>)? {
     guard let equals = bytes[part].firstIndex(of: UInt8(ascii: "=")) else { return nil }
     return (Percent.decoded(bytes[part.lowerBound..<equals]).lowercased(), equals + 1..<part.upperBound)
   }

@@ -3,12 +3,12 @@ import KeyhaulKit
 /// An account of an authenticator app, as an item stores it: an `otpauth` address with its secret.
 ///
 /// There are three formats. Many apps store the complete address in the item's secret. Authenticator, and the published
-/// version of Google Authenticator, store the address in the item's generic attribute, and only the bytes of the secret in
-/// its secret. Tofu stores the parts of the address in a keyed archive. Sources: Google Authenticator, "Key Uri Format"
+/// version of Google Authenticator, store the address without the secret in the item's generic attribute, and the bytes
+/// of the secret in the item's secret. Tofu stores the parts of the address in a keyed archive. Sources: Google Authenticator, "Key Uri Format"
 /// (https://github.com/google/google-authenticator/wiki/Key-Uri-Format); mattrubin/OneTimePassword, `Keychain.swift`;
 /// Tofu, `Keychain.swift` and `Account.swift`.
 struct OneTimePassword: Sendable {
-  /// The address, with its secret in plain Base32. If the secret is not Base32, the address as it is stored.
+  /// The address, with its secret in plain Base32. If the secret is not Base32, this is the stored address.
   let address: SensitiveBytes
   /// The parts of the address, or the reason why an authenticator could not use it.
   let parameters: Result<Parameters, Problem>
@@ -59,7 +59,7 @@ struct OneTimePassword: Sendable {
 
   /// Reads the one-time password of an item.
   ///
-  /// - Returns: `nil` if the item is not one of an authenticator app.
+  /// - Returns: `nil` if the item is not from an authenticator app.
   init?(_ item: KeychainItem) {
     guard let secret = item.secret, !secret.isEmpty else { return nil }
     if secret.withBytes({ OTPAuthURIReader.isAddress($0) }) {
@@ -87,8 +87,8 @@ struct OneTimePassword: Sendable {
       let secret = try? archive.data("secret"), !secret.isEmpty, let isTimed = try? archive.boolean("timeBased"),
       let number = try? archive.integer("algorithm"), let algorithm = [0: "SHA1", 1: "SHA256", 2: "SHA512"][number]
     else { return nil }
-    let issuer = (try? archive.text("issuer")) ?? ""
-    let account = (try? archive.text("name")) ?? ""
+    let issuer = (try? archive.string("issuer")) ?? ""
+    let account = (try? archive.string("name")) ?? ""
     let label = [issuer, account].filter { !$0.isEmpty }.map(Percent.encoded).joined(separator: ":")
     var query = ["algorithm=\(algorithm)", "digits=\((try? archive.integer("digits")) ?? 6)"]
     if isTimed {
@@ -116,7 +116,8 @@ struct OneTimePassword: Sendable {
 }
 
 extension OneTimePassword {
-  /// The SHA-256 digest of the secret, the names and the parameters; `nil` if it cannot be computed.
+  /// The SHA-256 digest of the secret, the names and the parameters, or of the address if an authenticator could not use
+  /// it; `nil` if the digest cannot be computed.
   var digest: [UInt8]? {
     var text = SensitiveBuffer()
     switch parameters {

@@ -96,6 +96,7 @@ extension OneTimePasswordOverview {
   /// - Returns: `nil` if there are no one-time passwords.
   package func checklistEntry(isRedacted: Bool, isRestorable: Bool) -> String? {
     guard count > 0 else { return nil }
+    // The entry names up to three apps. If there are more, it names two and counts the rest. 40 columns keep it short.
     let listedApps = apps.prefix(apps.count > 3 ? 2 : 3).map { app in
       let name = UntrustedText.shortened(app.name, columns: 40)
       return apps.count == 1 ? name : "\(name) (\(HumanReadable.grouped(app.count)))"
@@ -103,14 +104,14 @@ extension OneTimePasswordOverview {
     let moreCount = apps.count - listedApps.count
     let names = HumanReadable.list(
       moreCount > 0 ? listedApps + ["\(HumanReadable.grouped(moreCount)) more apps"] : listedApps)
-    let moving =
+    let movingClause =
       switch movingCount {
       case count: count == 1 ? "it also moves" : "all also move"
       case 0: count == 1 ? "it does not move" : "none of them moves"
       default: "\(HumanReadable.grouped(movingCount)) of them also \(movingCount == 1 ? "moves" : "move")"
       }
     let passwords = HumanReadable.count(count, "one-time password")
-    return "Save \(passwords)\(isRedacted ? "" : " of \(names)")\(isRestorable ? "; \(moving)" : "")."
+    return "Save \(passwords)\(isRedacted ? "" : " of \(names)")\(isRestorable ? "; \(movingClause)" : "")."
   }
 
   /// Returns the overview in JSON.

@@ -1,7 +1,7 @@
 public import KeyhaulKit
 
-/// A page about the items that are lost if a backup is restored to a new device, or to the same device after an erase. A
-/// printable checklist lists the steps to take before.
+/// A page about the items that are lost if a backup is restored to a new device, or to the source device after an erase.
+/// A printable checklist lists the steps to take before the erase.
 public struct OutlookPage: HTMLPage {
   let summary: OutlookSummary
   let program: String
@@ -23,7 +23,7 @@ public struct OutlookPage: HTMLPage {
     let title = "What moves to \(summary.newPhone): \(HTMLWriter.shortened(summary.source.name))"
     var frame = ReportPage(
       title: title, program: program, style: PageStyle.sankey + PageStyle.comparison + PageStyle.checklistFirst)
-    if summary.isRedacted { frame.content = "Names are left out." }
+    if summary.isRedacted { frame.privacyNote = "Names are left out." }
     return try frame.html(
       body: { page in
         heading(&page)
@@ -81,12 +81,12 @@ public struct OutlookPage: HTMLPage {
 
   /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
   private var origin: String {
-    let date = summary.source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
+    let date = summary.source.backupDate.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = summary.source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }
 
-  /// Writes the numbers of items that a new device gets and that the same device gets, and what they are based on.
+  /// Writes the numbers of items that a new device and the erased source device get, and how Keyhaul determined them.
   private func writeComparison(to page: inout HTMLWriter) {
     page.newLine()
     page.element("section") { page in
@@ -193,7 +193,7 @@ extension PageTable.Row {
     let absence = item.outlook == .neither && item.reason == nil ? "it is not in this backup" : nil
     self.init(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
-      app: summary.isRedacted || app.kind == .unknown ? "" : app.displayName, protection: item.protection,
+      app: summary.isRedacted || app.kind == .encrypted ? "" : app.displayName, protection: item.protection,
       result: result,
       detail: (item.warning ?? item.warningOnReturn)?.explanation.headline ?? item.reason?.explanation.headline
         ?? absence
@@ -205,7 +205,7 @@ extension RestoreTable {
   /// Creates the table of both devices' counts, with one row for a backup, and two rows for a device: with and without a
   /// backup password.
   init(_ summary: OutlookSummary) {
-    columns = [
+    columnTitles = [
       { $0.text("On " + summary.newPhone) },
       { page in
         page.text("On ")

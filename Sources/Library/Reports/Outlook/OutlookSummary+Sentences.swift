@@ -5,7 +5,7 @@ extension OutlookSummary {
   package var verdict: String {
     if sourceIsBackup,
       let verdict = backupCondition.verdict(
-        shortest: [phoneName, isRedacted ? phone : "the old \(model)"].compactMap(\.self))
+        deviceNames: [phoneName, isRedacted ? phone : "the old \(model)"].compactMap(\.self))
     {
       return verdict
     }
@@ -58,17 +58,17 @@ extension OutlookSummary {
     }
     return
       "A keychain item is a password, key or certificate of an app or of iOS. Photos, messages and app data are not "
-      + "counted here." + (isVirtual ? "" : " Many items of a real \(model) are iOS's own.")
+      + "counted here." + (isSourceDeviceAvailable ? "" : " Many items of a real \(model) are iOS's own.")
       + unusableKeysSentence(counts(onSameDevice: false))
   }
 
-  /// The origin, protection and condition of the backup, as text; for a device, what was counted.
+  /// Sentences about the origin, protection and condition of the backup. For a device, a sentence about the counted items.
   package var state: String {
     guard let condition else {
       return
         "These are the items of \(HTMLWriter.shortened(phone)), a virtual device, as it is now; no backup was read."
     }
-    let date = source.made.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
+    let date = source.backupDate.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
     let device = isRedacted ? "the source device" : source.deviceName
     let maker = device.map { " by \(HTMLWriter.shortened($0))" } ?? ""
     let password = protection ?? (source.encrypted ? "with a password" : "without a password")
@@ -76,7 +76,7 @@ extension OutlookSummary {
     return sentences.compactMap(\.self).joined(separator: " ")
   }
 
-  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
+  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if the backup can be restored.
   var itemsSentence: String? {
     let newDeviceCounts = counts(onSameDevice: false)
     return backupCondition.itemsSentence(
@@ -84,7 +84,7 @@ extension OutlookSummary {
       needsPassword: isBlockedByMissingPassword)
   }
 
-  /// The introduction to the counts of a backup that cannot be restored as it is; `nil` if it can be.
+  /// The introduction to the counts of a backup that cannot be restored as it is; `nil` if the backup can be restored.
   var hypothesis: String? { backupCondition.isUsable ? nil : "If this backup could be restored as it is:" }
 
   /// A sentence about counted items that are on the virtual device only; `nil` if there are none.
@@ -222,7 +222,8 @@ extension OutlookSummary {
     return sourceIsBackup ? "; the backup has no password" : " in a backup without a password"
   }
 
-  /// A sentence about a backup with the opposite choice of password, for a device.
+  /// A sentence for a device, about a backup without a password if the planned backup has one, and with a password
+  /// otherwise.
   private var otherPasswordSentence: String {
     func restoredCount(onSameDevice: Bool) -> String {
       let counts = restoreOutlook.counts(
@@ -247,12 +248,12 @@ extension OutlookSummary {
         : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lostCount)) cannot be read in this copy. None of the "
           + "others needs a device's hardware key."
     }
-    guard restoreOutlook.triedDeviceKey, let hardware else {
+    guard restoreOutlook.triedDeviceKey, let hardwareKeyDevice else {
       return
         "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
         + "\(HumanReadable.count(boundCount, "item")) by class, because the hardware key that decrypts "
         + "\(boundCount == 1 ? "it" : "them") is not available."
     }
-    return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(hardware)."
+    return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(hardwareKeyDevice)."
   }
 }

@@ -1,6 +1,6 @@
 public import KeyhaulKit
 
-/// The outlook for a keychain on a new device and on the same one after it was erased, with the texts of its reports.
+/// The outlook for a keychain on a new device, and on the source device after it was erased. It has the texts of the reports.
 public struct OutlookSummary: Sendable {
   /// The outlook, without names if the report is redacted.
   let restoreOutlook: RestoreOutlook
@@ -10,14 +10,14 @@ public struct OutlookSummary: Sendable {
   let apps: AppDirectory
   /// The common name of the kind of device: "iPhone".
   let model: String
-  /// The name of the device whose hardware key was tried; `nil` if none was tried.
-  let hardware: String?
+  /// The name of the device whose hardware key was tried; `nil` if no key was tried.
+  let hardwareKeyDevice: String?
   let isRedacted: Bool
   /// The protection of the backup, if neither "encrypted" nor "no password" is correct.
   package var protection: String?
-  /// The anomalies of the backup.
+  /// The findings about the backup.
   package var findings: [PlanDocument.Finding] = []
-  /// Whether the backup can be restored as it is.
+  /// The condition of the backup, which decides whether it can be restored as it is.
   package var backupCondition = BackupCondition.usable
   /// The one-time passwords of the backup or the device; `nil` if they were not counted.
   package var codes: OneTimePasswordOverview?
@@ -31,21 +31,21 @@ public struct OutlookSummary: Sendable {
   /// - Parameters:
   ///   - restoreOutlook: The outlook with all names. If `isRedacted` is `true`, this initializer removes them.
   ///   - source: The backup or the device.
-  ///   - made: The time of the report, in RFC 3339 and UTC.
-  ///   - apps: The names of the apps, if the backup or the device has them.
+  ///   - reportTime: The time of the report, in RFC 3339 and UTC.
+  ///   - apps: The names of the apps; empty if neither the backup nor the device has them.
   ///   - productType: The product type, such as `iPhone15,2`. Untrusted.
-  ///   - hardware: The name of the device whose hardware key was tried on a backup, or another name of the key; `nil` if
-  ///     none was tried.
+  ///   - hardwareKeyDevice: The name of the device whose hardware key was tried on a backup, or another name of the key;
+  ///     `nil` if no key was tried.
   ///   - sourceArgument: The argument for the source in commands; `nil` if the source was a stream.
   ///   - isRedacted: Whether names are left out.
   public init(
-    _ restoreOutlook: RestoreOutlook, of source: PlanDocument.Source, made: String, apps: AppDirectory,
-    productType: String?, hardware: String?, sourceArgument: String?, isRedacted: Bool = false
+    _ restoreOutlook: RestoreOutlook, of source: PlanDocument.Source, made reportTime: String, apps: AppDirectory,
+    productType: String?, hardware hardwareKeyDevice: String?, sourceArgument: String?, isRedacted: Bool = false
   ) {
     self.restoreOutlook = isRedacted ? restoreOutlook.redacted : restoreOutlook
-    reportTime = made
+    self.reportTime = reportTime
     self.apps = isRedacted ? AppDirectory([]) : apps
-    self.hardware = hardware.map { isRedacted ? "the source device" : $0 }
+    self.hardwareKeyDevice = hardwareKeyDevice.map { isRedacted ? "the source device" : $0 }
     self.isRedacted = isRedacted
     model =
       productType.map { $0.hasPrefix("iPad") ? "iPad" : $0.hasPrefix("iPod") ? "iPod touch" : "iPhone" } ?? "iPhone"
@@ -80,7 +80,7 @@ public struct OutlookSummary: Sendable {
 }
 
 extension OutlookSummary {
-  /// Returns the checklist to follow before the device is erased, for both outcomes.
+  /// Returns the checklist to follow before the source device is erased, for a restore to either device.
   ///
   /// - Parameter showsAll: Whether every app has its own entry.
   func checklist(showsAll: Bool) -> Checklist {
@@ -103,7 +103,9 @@ extension OutlookSummary {
   }
 
   private func backupState(gainedByPassword: Int) -> WipeChecklist.BackupState {
-    let newBackup = isVirtual ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil
+    let newBackup =
+      isSourceDeviceAvailable
+      ? SuggestedCommands.backup(of: placeholders.oldDevice, to: placeholders.newBackup) : nil
     if sourceIsBackup, !backupCondition.isUsable {
       return .unusable(
         backupCondition, hasPassword: restoreOutlook.hasPassword, argument: placeholders.source, command: newBackup)
@@ -113,13 +115,13 @@ extension OutlookSummary {
     return .good(argument: placeholders.source)
   }
 
-  /// Returns the checklist entries about one-time passwords: those to save, and the apps to export others from.
+  /// Returns the checklist entries about one-time passwords: the passwords to save, and the apps whose codes to export.
   private func codeEntries(showsAll: Bool) -> [Checklist.Entry] {
     guard let codes else { return [] }
     var entries: [Checklist.Entry] = []
     if let sentence = codes.checklistEntry(isRedacted: isRedacted, isRestorable: backupCondition.isUsable) {
       entries.append(
-        .init(text: sentence, commands: isStream ? [] : [SuggestedCommands.codes(of: placeholders.source)]))
+        .init(text: sentence, commands: isStream ? [] : [SuggestedCommands.qrCodes(of: placeholders.source)]))
     }
     guard !isRedacted else { return entries }
     guard !showsAll else {
@@ -134,7 +136,7 @@ extension OutlookSummary {
     return entries
   }
 
-  /// Returns the installed apps whose codes have an entry, so that the entry of their kind would repeat it.
+  /// Returns the installed apps that already have an entry about their codes. The entry about their kind omits these apps.
   private func appsWithCodeEntry(showsAll: Bool) -> Set<InstalledApp> {
     guard let codes else { return [] }
     return Set(
@@ -143,6 +145,6 @@ extension OutlookSummary {
       })
   }
 
-  /// Whether the device is an available virtual device, so that Keyhaul can back it up.
-  var isVirtual: Bool { !sourceIsBackup || sourceDeviceItems != nil }
+  /// Whether the source is a virtual device, or a backup whose virtual device is available. Keyhaul can then back it up.
+  var isSourceDeviceAvailable: Bool { !sourceIsBackup || sourceDeviceItems != nil }
 }

@@ -5,7 +5,7 @@ import KeyhaulKit
 /// Names of elements and attributes are string literals. All other text is escaped, so a name from a backup cannot become
 /// markup, reorder the text around it, or hide.
 struct HTMLWriter: Sendable {
-  /// The HTML so far.
+  /// The HTML that was written.
   private(set) var html = ""
 
   init() {}

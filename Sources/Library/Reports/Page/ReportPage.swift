@@ -7,17 +7,17 @@ struct ReportPage: Sendable {
   /// The name and version of the program, for the end of the page: "keyhaul 1.0".
   let program: String
   /// A sentence about the personal data on the page, for users who want to share it.
-  var content: String
+  var privacyNote: String
   /// The additional style rules of this page.
   var style: String
 
   init(
-    title: String, program: String, content: String = "This page contains account names, but no passwords.",
+    title: String, program: String, privacyNote: String = "This page contains account names, but no passwords.",
     style: String = ""
   ) {
     self.title = title
     self.program = program
-    self.content = content
+    self.privacyNote = privacyNote
     self.style = style
   }
 
@@ -47,7 +47,7 @@ struct ReportPage: Sendable {
         page.newLine()
         page.element("footer") { page in
           footer(&page)
-          page.element("p", "Made by \(program). \(content)")
+          page.element("p", "Made by \(program). \(privacyNote)")
         }
       }
     }
@@ -106,7 +106,7 @@ extension PageStyle {
   /// The rules for shared parts of pages: tiles, cards, tables, collapsed lists and steps.
   ///
   /// In print, all rows are visible, and long words are broken. Filters and the clipping of cells apply only to screens,
-  /// and no rule uses `:has()`. With them, the time to print a table would grow with the square of its rows.
+  /// and no rule uses `:has()`. Otherwise, the time to print a table would grow with the square of the number of rows.
   static let parts = """
     .tiles{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fit,minmax(7.5rem,1fr));margin-top:1.6rem}
     .tiles li{background:var(--card);border:1px solid var(--line);border-radius:.7rem;line-height:1.3;\
@@ -141,7 +141,7 @@ extension PageStyle {
     .filter label{border:1px solid var(--line);border-radius:1rem;cursor:pointer;font-size:.9rem;padding:.15rem .75rem}
     .filter span{color:var(--soft);font-variant-numeric:tabular-nums}
     \(selectedLabels(":checked")){background:var(--ink);border-color:var(--ink);color:var(--paper)}
-    \(selectedLabels(":checked", " span")){color:inherit}
+    \(selectedLabels(":checked", part: " span")){color:inherit}
     \(selectedLabels(":focus-visible")){outline:2px solid var(--moves);outline-offset:2px}
     @media screen{\(hiddenRows){display:none}}
     table{border-collapse:collapse;margin-top:1rem;width:100%}
@@ -210,8 +210,8 @@ extension PageStyle {
   /// The CSS classes of rows that the filters select, by outcome and by kind (`PageTable`).
   private static let filters = ["m", "s", "u", "g", "i", "c", "k"]
 
-  /// Returns the selectors of filter labels, or of a part of each, whose button is in a state.
-  private static func selectedLabels(_ state: String, _ part: String = "") -> String {
+  /// Returns the selectors of the filter labels whose radio button is in a state, or of a part of these labels.
+  private static func selectedLabels(_ state: String, part: String = "") -> String {
     (["all-outcome", "all-kind"] + filters).map { "#show-\($0)\(state)~.filter [for=show-\($0)]\(part)" }
       .joined(separator: ",")
   }

@@ -17,14 +17,14 @@ package enum BackupCondition: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - damage: The signs that items may be missing in the backup.
-  ///   - findings: The anomalies of the backup.
+  ///   - findings: The findings about the backup.
   package init(damage: [BackupDamage], findings: [PlanDocument.Finding]) {
-    // Damage that is not a finding is `nil`.
+    // `nil` stands for damage that is not a finding.
     var signs: Set<BackupFinding.Kind?> = Set(
       findings.filter { !$0.isRestorable }.map { BackupFinding.Kind(rawValue: $0.id) })
-    for damage in damage {
+    for sign in damage {
       // A missing Status.plist means the same as one without a state.
-      switch damage {
+      switch sign {
       case .statusMissing: signs.insert(.stateMissing)
       case .finding(let finding): signs.insert(finding.kind)
       case .keychainChanged, .keychainSize, .classKeys: signs.insert(nil)
@@ -35,21 +35,21 @@ package enum BackupCondition: Sendable, Hashable {
       case []: .usable
       case [.decryptedCopy]: .decryptedCopy
       case [.stateMissing]: .unconfirmed
-      case _ where signs.allSatisfy { $0.map(Self.changes.contains) ?? false }: .changed
+      case _ where signs.allSatisfy { $0.map(Self.changeFindings.contains) ?? false }: .changed
       case _: .damaged
       }
   }
 
-  /// The anomalies that show a change and lose nothing.
-  private static let changes: Set<BackupFinding.Kind> = [
+  /// The findings that show a change by which nothing is lost.
+  private static let changeFindings: Set<BackupFinding.Kind> = [
     .falseClaim, .passwordDenied, .wrapsUnusual, .keybagMismatch, .sealBroken, .decryptedCopy,
   ]
 
   /// Whether the backup can be restored as it is.
   package var isUsable: Bool { self == .usable }
 
-  /// Returns the verdict of a plan for a backup that cannot be restored as it is, in at most 15 words. It is then the
-  /// first line of the plan, instead of `PlanVerdict`.
+  /// Returns the verdict of a plan for a backup that cannot be restored as it is. This verdict is the first line of the
+  /// plan, instead of `PlanVerdict`.
   ///
   /// - Parameter device: The name of the source device, or a substitute.
   /// - Returns: `nil` if the backup can be restored.
@@ -67,7 +67,7 @@ package enum BackupCondition: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - count: The number of items that could be counted.
-  ///   - moving: The number of them that a new device could decrypt.
+  ///   - moving: The number of these items that a new device could decrypt.
   ///   - target: The name of the new device.
   ///   - needsPassword: Whether items would move if the backup had a password.
   /// - Returns: `nil` if the backup can be restored.
@@ -96,8 +96,10 @@ extension BackupCondition {
   /// The maximum number of Unicode scalars in a verdict that names a device.
   static let maximumVerdictLength = 100
 
-  /// Returns the verdict with the first name that keeps it short enough, or else with the last name.
-  func verdict(shortest names: [String]) -> String? {
+  /// Returns the verdict with the first device name that keeps it short enough, or else with the last one.
+  ///
+  /// - Returns: `nil` if the backup can be restored.
+  func verdict(deviceNames names: [String]) -> String? {
     let verdicts = names.compactMap { verdict(device: $0) }
     return verdicts.first(where: Self.isShort) ?? verdicts.last
   }

@@ -25,13 +25,16 @@ struct CommandPlaceholders: Sendable {
   }
 
   /// Creates the placeholders from a source, for reports without a plan's document.
-  init(_ origin: PlanDocument.Source, isRedacted: Bool, source sourceArgument: String?, target targetArgument: String?)
-  {
-    let isDevice = origin.kind == .device
-    source = ShellQuoting.argument(isRedacted ? nil : sourceArgument, placeholder: origin.kind.rawValue.uppercased())
+  init(
+    _ sourceDocument: PlanDocument.Source, isRedacted: Bool, source sourceArgument: String?,
+    target targetArgument: String?
+  ) {
+    let isDevice = sourceDocument.kind == .device
+    source = ShellQuoting.argument(
+      isRedacted ? nil : sourceArgument, placeholder: sourceDocument.kind.rawValue.uppercased())
     target = ShellQuoting.argument(isRedacted ? nil : targetArgument, placeholder: "TARGET")
-    oldDevice = isDevice ? source : ShellQuoting.device(named: isRedacted ? nil : origin.deviceName)
-    if isDevice, !isRedacted, let device = try? DeviceName(origin.name) {
+    oldDevice = isDevice ? source : ShellQuoting.device(named: isRedacted ? nil : sourceDocument.deviceName)
+    if isDevice, !isRedacted, let device = try? DeviceName(sourceDocument.name) {
       newBackup = device.text + ".backup"
     } else {
       newBackup = "with-password.backup"

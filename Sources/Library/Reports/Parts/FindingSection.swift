@@ -1,16 +1,20 @@
 import KeyhaulKit
 
-/// The section about anomalies of a backup that did not prevent the report; nothing if there are none.
+/// The section about findings that did not prevent the report; nothing if there are none.
 struct FindingSection {
-  /// The anomalies, each with its location. Untrusted.
+  /// The findings, each with its location. Untrusted.
   let findings: [(location: String, fact: String, isLoss: Bool, isRestorable: Bool)]
 
   init(_ findings: [BackupFinding]) {
-    self.findings = findings.map { ($0.file, $0.fact, $0.isLoss, !$0.blocks(.restoring)) }
+    self.findings = findings.map {
+      (location: $0.file, fact: $0.fact, isLoss: $0.isLoss, isRestorable: !$0.blocks(.restoring))
+    }
   }
 
   init(_ findings: [PlanDocument.Finding]) {
-    self.findings = findings.map { ($0.file, $0.detail, $0.isLoss, $0.isRestorable) }
+    self.findings = findings.map {
+      (location: $0.file, fact: $0.detail, isLoss: $0.isLoss, isRestorable: $0.isRestorable)
+    }
   }
 
   /// The maximum number of Unicode scalars of a fact.

@@ -2,7 +2,7 @@ import KeyhaulKit
 
 /// The name of an item on a page, with its account.
 struct ItemLabel: Sendable {
-  /// The first name of the item, or its position or kind if it has no name.
+  /// The first name of the item, or its index or kind if it has no name.
   let name: String
   /// The second name of the item, usually the account; `nil` if there is none.
   let account: String?
@@ -12,8 +12,8 @@ struct ItemLabel: Sendable {
   init(_ identity: ItemDescriptor, index: Int?) {
     let names = identity.names
     isEncrypted = names.isEmpty && identity.accessGroup == nil
-    let positionOrKind = index.map { "item \($0)" } ?? identity.kind.noun
-    name = names.first ?? (isEncrypted ? "encrypted \(positionOrKind)" : "unnamed \(positionOrKind)")
+    let indexOrKind = index.map { "item \($0)" } ?? identity.kind.noun
+    name = names.first ?? (isEncrypted ? "encrypted \(indexOrKind)" : "unnamed \(indexOrKind)")
     account = names.dropFirst().first
   }
 
@@ -31,24 +31,24 @@ struct ItemLabel: Sendable {
 
 /// A list of item names next to each other.
 struct NameList {
-  private let names: [ItemLabel]
+  private let labels: [ItemLabel]
 
-  init(_ names: [ItemLabel]) { self.names = names }
+  init(_ labels: [ItemLabel]) { self.labels = labels }
 
   func write(to page: inout HTMLWriter) {
-    guard !names.isEmpty else { return }
+    guard !labels.isEmpty else { return }
     page.element("ul", ["class": "names"]) { page in
-      for item in names { page.element("li") { item.write(to: &$0) } }
+      for label in labels { page.element("li") { label.write(to: &$0) } }
     }
   }
 
-  /// Writes the first names, and the others in a collapsed list.
+  /// Writes the first names, and all others in a collapsed list.
   func write(collapsingAfter limit: Int, to page: inout HTMLWriter) {
-    NameList(Array(names.prefix(limit))).write(to: &page)
-    guard names.count > limit else { return }
+    NameList(Array(labels.prefix(limit))).write(to: &page)
+    guard labels.count > limit else { return }
     page.element("details") { page in
-      page.element("summary", "\(HumanReadable.grouped(names.count - limit)) more")
-      NameList(Array(names.dropFirst(limit))).write(to: &page)
+      page.element("summary", "\(HumanReadable.grouped(labels.count - limit)) more")
+      NameList(Array(labels.dropFirst(limit))).write(to: &page)
     }
   }
 }

@@ -41,7 +41,7 @@ struct NotInBackupSection {
     }
   }
 
-  /// Returns the tile with the number of items that are not in the backup; none if the source device is unavailable.
+  /// Returns the tile with the number of items that are not in the backup; empty if the source device is unavailable.
   static func tile(_ sourceDeviceItems: SourceDeviceItems?) -> [Tiles.Tile] {
     guard let sourceDeviceItems else { return [] }
     return [.init(style: .lost, symbol: "x", count: sourceDeviceItems.absent.count, text: "not in the backup")]

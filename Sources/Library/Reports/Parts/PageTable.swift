@@ -91,7 +91,7 @@ struct PageTable {
     let options: [FilterOption]
   }
 
-  /// The groups of filters that have a choice.
+  /// The groups of filters, without groups that would have only one option.
   private var filterGroups: [FilterGroup] {
     var styleCounts: [Style: Int] = [:]
     var kindCounts: [ItemKind: Int] = [:]

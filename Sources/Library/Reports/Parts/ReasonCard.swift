@@ -4,7 +4,7 @@ import KeyhaulKit
 /// action.
 struct ReasonCard {
   struct Item {
-    /// The position of the item in the backup; `nil` if it is not in one.
+    /// The index of the item in the backup; `nil` if the item is not in a backup.
     let index: Int?
     let label: ItemLabel
 
@@ -31,7 +31,7 @@ struct ReasonCard {
     self.items = items
   }
 
-  /// The maximum number of items that a card names. The table below contains the others.
+  /// The maximum number of items that a card names. The table below contains all items.
   static let maximumListCount = 10
 
   func write(to page: inout HTMLWriter) {

@@ -14,7 +14,7 @@ struct RestoreTable {
   }
 
   /// The titles of all columns except the first, which names the backups.
-  let columns: [HTMLWriter.Body]
+  let columnTitles: [HTMLWriter.Body]
   let rows: [(backup: String, cells: [Cell])]
 
   func write(to page: inout HTMLWriter) {
@@ -23,7 +23,7 @@ struct RestoreTable {
       page.element("thead") { page in
         page.element("tr") { page in
           page.element("th", ["scope": "col"]) { $0.element("span", ["class": "unseen"], "Backup") }
-          for column in columns { page.element("th", ["scope": "col"], column) }
+          for title in columnTitles { page.element("th", ["scope": "col"], title) }
         }
       }
       page.element("tbody") { page in

@@ -7,8 +7,8 @@ extension WipeChecklist {
   /// The maximum width of an app's name in a list, in columns.
   private static let nameWidth = 30
 
-  /// The entries about apps: those that lose items, then kinds of apps that often store secrets on the phone, then the
-  /// number of the others.
+  /// The entries about one-time passwords, about apps that lose items, about kinds of apps that often store secrets on the
+  /// phone, and about all other apps.
   var appEntries: [Checklist.Entry] {
     let appLosses = appLosses
     let appsWithLosses = Set(appLosses.map(\.name).filter { !$0.isEmpty })
@@ -73,6 +73,7 @@ extension WipeChecklist {
   /// Returns the name of an app without the subtitle that many names in the App Store have, as in "Signal - Private
   /// Messenger".
   private static func shortName(_ name: String) -> String {
+    // In a very long name, only the start is searched.
     let start = String(name.unicodeScalars.prefix(200))
     let end = [" - ", " – ", " — ", ": ", " | "].compactMap { start.firstRange(of: $0)?.lowerBound }.min()
     let title = end.map { String(start[..<$0]) } ?? name
@@ -137,7 +138,7 @@ extension WipeChecklist {
   /// - Parameter kind: The kind of the app; `nil` if it is unknown, or if its codes have their own entry.
   private func signInSentence(for appLoss: AppLoss, kind: AppKind?) -> String {
     if !appLoss.name.isEmpty { return kind?.action ?? "Sign in or set it up again." }
-    // The sentence about encrypted items ends in a colon, so this one continues it.
+    // The sentence about encrypted items ends in a colon, so this sentence continues it.
     return appLoss.isEncrypted && !showsAll ? "sign in where an app asks." : "Sign in again where an app asks for it."
   }
 

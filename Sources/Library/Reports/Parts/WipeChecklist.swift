@@ -26,7 +26,7 @@ struct WipeChecklist {
 
   /// The name of the phone that will be wiped, or a substitute.
   let phone: String
-  /// The name of the target: another phone, or the same one after the erase.
+  /// The name of the target: another phone, or the same phone after the erase.
   let target: String
   /// Whether the target is the same phone; `nil` if the checklist covers both cases.
   let isSameDevice: Bool?
@@ -37,7 +37,7 @@ struct WipeChecklist {
   let sourceIsBackup: Bool
   let losses: [Loss]
   let apps: AppDirectory
-  /// Whether each app has its own entry; otherwise apps with the same advice share one.
+  /// Whether each app has its own entry; otherwise apps with the same advice share an entry.
   var showsAll = true
   /// The entries about one-time passwords.
   var codes: [Checklist.Entry] = []

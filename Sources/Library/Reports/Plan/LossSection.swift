@@ -1,7 +1,7 @@
 import KeyhaulKit
 
-/// The section about losses: a card for each reason why items do not arrive, first rules, then damage; then the items
-/// that the restore removes.
+/// The sections about losses. Each reason why items do not arrive has a card: rules come first, then damage. Items that
+/// may be unusable and items that the restore removes follow.
 struct LossSection {
   private let page: PlanPage
 

@@ -11,9 +11,9 @@ public struct PlanPage: HTMLPage {
   /// Name and version of the program that makes the page.
   let program: String
   let counts: MigrationPlan.Summary
-  /// Whether the backup can be restored as it is.
+  /// The condition of the backup, which decides whether it can be restored as it is.
   var condition = BackupCondition.usable
-  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
+  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if the backup can be restored.
   var itemsSentence: String?
   /// The step that saves the one-time passwords; `nil` if there are none.
   var codes: StepList.Step?
@@ -22,9 +22,10 @@ public struct PlanPage: HTMLPage {
   ///
   /// - Parameters:
   ///   - plan: The plan, without names if the page is redacted (`MigrationPlan.redacted`).
-  ///   - document: The document of the same plan: its source, its target, and whether it is redacted.
-  ///   - apps: The names of the apps, if the backup or the device has them.
-  ///   - sourceDeviceItems: The other items of the source device, if it was available.
+  ///   - document: The document of the same plan. It supplies the source, the target, the findings and the date, and states
+  ///     whether the page is redacted.
+  ///   - apps: The names of the apps; empty if neither the backup nor the device has them.
+  ///   - sourceDeviceItems: The items of the source device that are not in the backup; `nil` if the device was not available.
   ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
   ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   ///   - program: Name and version of the program that makes the page.
@@ -52,10 +53,10 @@ public struct PlanPage: HTMLPage {
   /// The name of the source device, or a substitute.
   var sourceDevice: String { sourceName ?? "the source device" }
 
-  /// Returns the name of an item's app; empty if the item is encrypted or left out.
+  /// Returns the name of an item's app; empty if the app is unknown or the page is redacted.
   func app(of identity: ItemDescriptor) -> String {
     let app = apps.app(of: identity)
-    return isRedacted ? "" : app.kind == .unknown ? "" : app.displayName
+    return isRedacted ? "" : app.kind == .encrypted ? "" : app.displayName
   }
 
   /// Returns the page as one document. Equal plans give equal pages.
@@ -64,7 +65,7 @@ public struct PlanPage: HTMLPage {
   public func html() throws(DataProtectionError) -> String {
     let title = "Moving \(HTMLWriter.shortened(source.name)) to \(HTMLWriter.shortened(target.name))"
     var frame = ReportPage(title: title, program: program, style: PageStyle.sankey)
-    if isRedacted { frame.content = "Names are left out." }
+    if isRedacted { frame.privacyNote = "Names are left out." }
     return try frame.html(
       body: { page in
         heading(&page)
@@ -79,8 +80,8 @@ public struct PlanPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.text(
-            "Plan made \(LongDateFormat.dateAndTime(document.made)). \(source.kind == .archive ? "Backup" : "Device") ")
+          let planTime = LongDateFormat.dateAndTime(document.planTime)
+          page.text("Plan made \(planTime). \(source.kind == .archive ? "Backup" : "Device") ")
           page.element("code", source.digest)
           page.text(", \(HTMLWriter.shortened(target.name)) at revision ")
           page.element("code", HTMLWriter.shortened(target.revision))
@@ -106,8 +107,8 @@ public struct PlanPage: HTMLPage {
         page.text("To ")
         page.element("strong") { $0.name(target.name) }
         page.text(
-          ": \(state), \(target.passcodeSet ? "passcode set" : "no passcode"), "
-            + "\(HumanReadable.count(target.items, "item")). \(policyText) Nothing has been changed yet.")
+          ": \(state), \(target.isPasscodeSet ? "passcode set" : "no passcode"), "
+            + "\(HumanReadable.count(target.itemCount, "item")). \(policyText) Nothing has been changed yet.")
       }
       if source.kind == .archive {
         page.element("p", ["class": "facts"], BackupBlindSpots.line)
@@ -117,7 +118,7 @@ public struct PlanPage: HTMLPage {
 
   /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
   private var origin: String {
-    let date = source.made.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
+    let date = source.backupDate.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }
@@ -184,7 +185,7 @@ extension SankeyView {
 extension PlanPage {
   /// The plan in one or two sentences, at the top of the page.
   var verdict: String {
-    if let unusable = condition.verdict(shortest: [HTMLWriter.shortened(sourceDevice), "the source device"]) {
+    if let unusable = condition.verdict(deviceNames: [HTMLWriter.shortened(sourceDevice), "the source device"]) {
       return [unusable, itemsSentence].compactMap(\.self).joined(separator: " ")
     }
     return PlanVerdict(counts, sourceIsBackup: source.kind == .archive, isSameDevice: isSameDevice, target: target.name)

@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension StepList {
-  /// Creates the steps after a plan: for a backup, carry it out; for a device, make the backup first.
+  /// Creates the steps after a plan. The plan of a backup can be carried out. For a device, the backup comes first.
   init(_ page: PlanPage) {
     let steps = PlanSteps(page: page)
     self.init(
@@ -11,8 +11,8 @@ extension StepList {
 }
 
 extension PlanPage {
-  /// Whether damage or an anomaly of the backup prevents a restore as it is.
-  var cannotBeRestored: Bool { document.findings.obstacle != nil || !condition.isUsable }
+  /// Whether neither a finding nor the condition of the backup prevents a restore.
+  var isRestorable: Bool { document.findings.obstacle == nil && condition.isUsable }
   /// Whether the backup is a decrypted copy.
   var isDecryptedCopy: Bool { document.findings.contains(.decryptedCopy) }
 
@@ -46,7 +46,7 @@ private struct PlanSteps {
   var newBackup: StepList.Step? {
     guard needsBackup else { return nil }
     // The user asked for a backup without a password, and a password would not move more items.
-    let isPlain = gainedByPassword == 0 && !page.source.encrypted
+    let omitsPassword = gainedByPassword == 0 && !page.source.encrypted
     let gainSentence =
       switch gainedByPassword {
       case 0: ""
@@ -54,7 +54,7 @@ private struct PlanSteps {
       default:
         " The \(HumanReadable.grouped(gainedByPassword)) items held back only by the missing password can then move."
       }
-    let instruction = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
+    let instruction = "Make a \(isDevice ? "" : "new ")backup \(omitsPassword ? "without" : "with") a password."
     guard isDevice || page.sourceDeviceItems != nil else {
       let steps = PublishedStep.passwordSteps.map(\.text).joined(separator: " ")
       return .init(
@@ -62,12 +62,12 @@ private struct PlanSteps {
     }
     return .init(
       text: instruction + gainSentence,
-      commands: [SuggestedCommands.backup(of: placeholders.oldDevice, to: backup, withoutPassword: isPlain)])
+      commands: [SuggestedCommands.backup(of: placeholders.oldDevice, to: backup, withoutPassword: omitsPassword)])
   }
 
   var otherCopy: StepList.Step? {
     let lostCount = counts.byReason.reduce(0) { $0 + ($1.key.isLostInThisCopy ? $1.value : 0) }
-    guard lostCount > 0 || page.cannotBeRestored, !isDevice else { return nil }
+    guard lostCount > 0 || !page.isRestorable, !isDevice else { return nil }
     if page.isDecryptedCopy {
       return .init(
         text: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.",
@@ -87,18 +87,19 @@ private struct PlanSteps {
       commands: [SuggestedCommands.verify("COPY")])
   }
 
-  /// The step to plan a restore that merges; `nil` if nothing would be removed or restored.
+  /// The step to plan a restore that merges; `nil` if the restore already merges, or would remove or restore
+  /// nothing.
   var merging: StepList.Step? {
     guard counts.removed > 0, page.plan.policy == .replace, page.isRestoreUseful else { return nil }
     // A backup whose items cannot be decrypted cannot be merged, so the new backup is needed.
     let source = isDevice && (gainedByPassword == 0 || page.source.encrypted) ? placeholders.source : backup
     return .init(
       text: "To keep the items on \(HTMLWriter.shortened(page.target.name)), plan a restore that merges:",
-      commands: [SuggestedCommands.plan(source, onto: placeholders.target, SuggestedCommands.keepingExisting)])
+      commands: [SuggestedCommands.plan(source, onto: placeholders.target, policy: SuggestedCommands.keepingExisting)])
   }
 
   var restoring: StepList.Step? {
-    guard page.isRestoreUseful, !page.cannotBeRestored || needsBackup else { return nil }
+    guard page.isRestoreUseful, page.isRestorable || needsBackup else { return nil }
     let sentence =
       needsBackup
       ? "Plan with that backup, then restore exactly what the plan says."
@@ -109,12 +110,13 @@ private struct PlanSteps {
     return .init(
       text: isLocked ? "\(sentence) Unlock \(name) first." : sentence,
       commands: (isLocked ? [SuggestedCommands.unlock(placeholders.target)] : []) + [
-        SuggestedCommands.plan(backup, onto: placeholders.target, policyOption, savingTo: "move.plan"),
+        SuggestedCommands.plan(backup, onto: placeholders.target, policy: policyOption, savingTo: "move.plan"),
         SuggestedCommands.restore(backup, onto: placeholders.target, plan: "move.plan"),
       ])
   }
 
-  /// The step to keep the source device; `nil` if the user would miss none of the lost items.
+  /// The step to keep the source device; `nil` if the user would miss none of the lost items, or if the target is the
+  /// source device.
   var keepingOldDevice: StepList.Step? {
     let missedCount = counts.byReason.reduce(0) { sum, entry in
       sum + (entry.key.requiresAction && entry.key != .backupNotEncrypted ? entry.value : 0)

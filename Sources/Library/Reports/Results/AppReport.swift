@@ -24,7 +24,10 @@ package struct AppReport: Report {
   private static func lines(
     of summary: AppSummary, _ text: PlanText, style: TextStyle, showsAll: Bool
   ) -> [String] {
-    let name = UntrustedText.escaped(summary.app.displayName, columns: max(20, style.width - 34))
+    let minimumNameColumns = 20
+    let reservedCountColumns = 34
+    let name = UntrustedText.escaped(
+      summary.app.displayName, columns: max(minimumNameColumns, style.width - reservedCountColumns))
     let heading = WordWrap.labeled(style.adapted(name) + "  ", counts(of: summary), columns: style.width)
     // Losses come first, because they require an action.
     let decisions = summary.unreadable + summary.staysBehind + summary.migrates

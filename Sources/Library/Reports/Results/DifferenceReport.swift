@@ -24,7 +24,7 @@ package struct DifferenceReport: Report {
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var rows = difference.added.map { Self.row(of: $0, symbol: "+", state: "new", color: .green) }
     rows += difference.changed.map {
-      Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), color: .yellow)
+      Row(symbol: "~", identity: $0.identityAfter, remark: Self.remark(on: $0), color: .yellow)
     }
     rows += difference.removed.map { Self.row(of: $0, symbol: "-", state: "missing", color: .red) }
     rows += (difference.possiblyInSecond + difference.possiblyInFirst).map {
@@ -36,7 +36,7 @@ package struct DifferenceReport: Report {
       + [
         showsAll ? nil : omissionSentence, difference.undecrypted.identicalItemsSentence, undecryptedSentence,
         uncomparedSecretSentence,
-      ].compactMap(\.self) + doubtSentences
+      ].compactMap(\.self) + possibleMatchSentences
       + (comparesWithBackup ? [BackupBlindSpots.line] : [])
     if showsAll { lines += omissionLines(style) }
     for side in [first, second] { lines += side.disclaimer?.lines(style: style) ?? [] }
@@ -91,6 +91,7 @@ package struct DifferenceReport: Report {
   private func omissionLines(_ style: TextStyle) -> [String] {
     [first, second].flatMap { side in
       side.omissions.flatMap { item in
+        // The longest kind, "certificate", has 11 letters.
         let label = "  \(DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11))  "
         let name = UntrustedText.escaped(ItemText.name(item.identity), columns: 40, ellipsis: style.ellipsis)
         return WordWrap.labeled(
@@ -108,8 +109,8 @@ package struct DifferenceReport: Report {
     [first, second].filter { !$0.hasKeychain }.map { "\($0.name) has no keychain." }
   }
 
-  /// The sentence about items that were compared without their secrets, because one side does not contain these; `nil` if
-  /// there are none.
+  /// The sentence about items that were compared without their secrets, because one side does not contain the secrets;
+  /// `nil` if there are none.
   private var uncomparedSecretSentence: String? {
     let count = difference.uncomparedSecretCount
     guard count > 0 else { return nil }
@@ -119,15 +120,15 @@ package struct DifferenceReport: Report {
   }
 
   /// The sentences about items that may match encrypted items on the other side.
-  private var doubtSentences: [String] {
+  private var possibleMatchSentences: [String] {
     [
-      Self.doubt(of: difference.possiblyInSecond, in: first, and: second, state: "missing"),
-      Self.doubt(of: difference.possiblyInFirst, in: second, and: first, state: "new"),
+      Self.possibleMatchSentence(of: difference.possiblyInSecond, in: first, and: second, state: "missing"),
+      Self.possibleMatchSentence(of: difference.possiblyInFirst, in: second, and: first, state: "new"),
     ].compactMap(\.self)
   }
 
   /// Returns the sentence about items of a side that may match encrypted items of the other side; `nil` if there are none.
-  private static func doubt(
+  private static func possibleMatchSentence(
     of items: [KeychainDifference.UnmatchedItem], in side: ComparisonSide, and other: ComparisonSide, state: String
   ) -> String? {
     guard !items.isEmpty else { return nil }
@@ -183,10 +184,10 @@ package struct DifferenceReport: Report {
     let deviceBoundCount = undecrypted.occurrenceCount - undecrypted.damaged
     if deviceBoundCount > 0 {
       // If the items are encrypted on both sides, the side does not need to be named.
-      let isOpenOnOneSide = undecrypted.decryptedOnlyInFirst + undecrypted.decryptedOnlyInSecond > 0
+      let isDecryptedOnOneSide = undecrypted.decryptedOnlyInFirst + undecrypted.decryptedOnlyInSecond > 0
       let pronoun = deviceBoundCount == 1 ? "it is" : "they are"
       reasons.append(
-        (isOpenOnOneSide ? "on the side where \(pronoun) encrypted, " : "")
+        (isDecryptedOnOneSide ? "on the side where \(pronoun) encrypted, " : "")
           + "\(HumanReadable.grouped(deviceBoundCount)) can be decrypted only on the source device")
     }
     if undecrypted.damaged > 0 {

@@ -2,7 +2,7 @@ import KeyhaulKit
 
 /// The list of a backup's files at the end of `inspect --tree -v`, with the names that `export --domain D --path P` expects.
 ///
-/// The files are read from the manifest while they are written, so only their positions are in memory.
+/// Each file is read from the manifest when it is written, so only the positions of the files are in memory.
 struct FileListing: StreamedSection {
   let fileList: FileList
   let index: FilesByDirectory

@@ -10,7 +10,9 @@ extension Inspection {
       return archive.hasKeychain
         ? "its file is stored; its contents are not known" : "its file is not stored"
     }
-    if let hidden = unlocked?.hiddenKeychain { return "cannot be read: \(hidden.fact). Its contents are not known." }
+    if let failure = unlocked?.keychainReadFailure {
+      return "cannot be read: \(failure.fact). Its contents are not known."
+    }
     if archive.hasKeychain { return nil }
     return archive.isEncrypted && !isUnlocked
       ? "its file is missing; with the password, the manifest shows whether there should be one"
@@ -23,7 +25,7 @@ extension Inspection {
       return
         "present, but not trustworthy: \(unbound.summary). As a result, \(unbound.consequence). They cannot be restored."
     }
-    if let contents, contents.secretOnly > 0, contents.secretOnly == contents.total {
+    if let itemCounts, itemCounts.secretOnly > 0, itemCounts.secretOnly == itemCounts.total {
       return "present. Its items are secrets without names, as iOS 4 stored them. They cannot be restored, but "
         + "\"export --reveal\" saves them."
     }
@@ -51,9 +53,9 @@ extension Inspection {
   }
 
   /// The counts of the items: "18 items: 12 generic, 6 internet · 4 any device, 14 this device only".
-  func itemsText(_ contents: BackupItemCounts) -> String {
+  func itemsText(_ itemCounts: BackupItemCounts) -> String {
     let kinds = ItemKind.allCases.compactMap { kind in
-      contents.countByKind[kind].map { count in
+      itemCounts.countByKind[kind].map { count in
         switch kind {
         case .genericPassword, .internetPassword: "\(HumanReadable.grouped(count)) \(ItemText.kind(kind))"
         case .certificate, .key: HumanReadable.count(count, ItemText.kind(kind))
@@ -61,22 +63,22 @@ extension Inspection {
       }
     }
     guard !kinds.isEmpty else { return "none" }
-    let secretOnly = contents.secretOnly == 0 ? "" : ", \(HumanReadable.grouped(contents.secretOnly)) nowhere"
-    return "\(HumanReadable.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · "
-      + portabilityText(contents) + secretOnly
+    let secretOnly = itemCounts.secretOnly == 0 ? "" : ", \(HumanReadable.grouped(itemCounts.secretOnly)) nowhere"
+    return "\(HumanReadable.count(itemCounts.total, "item")): \(kinds.joined(separator: ", ")) · "
+      + portabilityText(itemCounts) + secretOnly
   }
 
-  private func portabilityText(_ contents: BackupItemCounts) -> String {
+  private func portabilityText(_ itemCounts: BackupItemCounts) -> String {
     if isKeybagUnusable { return "none can be restored from this copy" }
     let unprotectedClasses = ProtectionClass.allCases.filter { unbound?.contains($0) == true }
-    let unprotectedCount = unprotectedClasses.reduce(0) { $0 + contents.countByProtection[$1, default: 0] }
+    let unprotectedCount = unprotectedClasses.reduce(0) { $0 + itemCounts.countByProtection[$1, default: 0] }
     if archive.isEncrypted {
-      let portableCount = HumanReadable.grouped(contents.migratable + unprotectedCount)
-      let boundCount = HumanReadable.grouped(contents.thisDeviceOnly - unprotectedCount)
+      let portableCount = HumanReadable.grouped(itemCounts.migratable + unprotectedCount)
+      let boundCount = HumanReadable.grouped(itemCounts.thisDeviceOnly - unprotectedCount)
       return "\(portableCount) any device, \(boundCount) this device only"
     }
     return unbound == nil
-      ? "with a password, \(HumanReadable.grouped(contents.migratable)) could go to any device"
+      ? "with a password, \(HumanReadable.grouped(itemCounts.migratable)) could go to any device"
       : "\(HumanReadable.grouped(unprotectedCount)) that anyone can decrypt"
   }
 
@@ -86,23 +88,23 @@ extension Inspection {
   /// The sentence about items that only the source device can restore: "Most of its items (14 of 18) are this-device-only:
   /// …"; `nil` if most items can move.
   package var boundText: String? {
-    guard let contents, contents.total > 0, unbound == nil else { return nil }
+    guard let itemCounts, itemCounts.total > 0, unbound == nil else { return nil }
     let sourceName = archive.device.name ?? "the source device"
-    let total = HumanReadable.count(contents.total, "item")
+    let total = HumanReadable.count(itemCounts.total, "item")
     if isKeybagUnusable { return "Its keybag is unusable: none of its \(total) can be decrypted, on any device." }
     guard archive.isEncrypted else {
-      return contents.secretOnly > 0 ? nil : "No password: its \(total) can be restored only to \(sourceName)."
+      return itemCounts.secretOnly > 0 ? nil : "No password: its \(total) can be restored only to \(sourceName)."
     }
-    guard contents.thisDeviceOnly * 2 > contents.total else { return nil }
-    let count = HumanReadable.grouped(contents.thisDeviceOnly)
-    let verb = contents.thisDeviceOnly == 1 ? "is" : "are"
-    return contents.thisDeviceOnly == contents.total
+    guard itemCounts.thisDeviceOnly * 2 > itemCounts.total else { return nil }
+    let count = HumanReadable.grouped(itemCounts.thisDeviceOnly)
+    let verb = itemCounts.thisDeviceOnly == 1 ? "is" : "are"
+    return itemCounts.thisDeviceOnly == itemCounts.total
       ? "All of its items (\(count)) \(verb) this-device-only: only \(sourceName) can restore them."
       : "Most of its items (\(count) of \(total)) \(verb) this-device-only: only \(sourceName) can restore them."
   }
 
   /// The items that cannot be decrypted, for each reason: "3 device-bound: 2 generic (when unlocked, this device), 1 key
-  /// (…)"; `nil` if all can. Their names and access groups are encrypted too.
+  /// (…)"; `nil` if all items can be decrypted. Names and access groups are encrypted too.
   package var undecryptedText: String? {
     let groups = UndecryptedItems(unlocked).groups
     guard !groups.isEmpty else { return nil }

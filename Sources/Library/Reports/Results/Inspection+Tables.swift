@@ -23,10 +23,10 @@ extension Inspection {
   // MARK: The items
 
   func itemLines(_ style: TextStyle) -> [String] {
-    if let hidden = unlocked?.hiddenKeychain {
+    if let failure = unlocked?.keychainReadFailure {
       return WordWrap.lines(
         of: style.adapted(
-          UntrustedText.escaped("Its keychain cannot be read: \(hidden.fact). Its contents are not known.")),
+          UntrustedText.escaped("Its keychain cannot be read: \(failure.fact). Its contents are not known.")),
         columns: style.width)
     }
     guard let unlocked, archive.hasKeychain else { return ["The backup contains no keychain."] }
@@ -52,14 +52,14 @@ extension Inspection {
     return table.lines(style: style) + hint
   }
 
-  /// Adds the rows of nodes and of their children, and a row with the sum of the omitted ones.
+  /// Adds the rows of nodes and of their children, and a row with the sum of the omitted nodes.
   private static func addRows(
     of nodes: [DomainTree.Node], to table: inout Table, indent: Int, ellipsis: String, showsAll: Bool
   ) {
     let indentation = String(repeating: " ", count: indent)
     let listedNodes = showsAll ? nodes[...] : nodes.prefix(defaultChildLimit)
     for node in listedNodes {
-      table.add(row(of: node, name: indentation + unindented(node.name)))
+      table.add(row(of: node, name: indentation + quotedIfIndented(node.name)))
       addRows(of: node.children, to: &table, indent: indent + 2, ellipsis: ellipsis, showsAll: showsAll)
     }
     let omittedNodes = nodes.dropFirst(listedNodes.count)
@@ -76,7 +76,7 @@ extension Inspection {
   }
 
   /// Returns a name in quotation marks if it is empty or begins with spaces, which look like indentation.
-  private static func unindented(_ name: String) -> String {
+  private static func quotedIfIndented(_ name: String) -> String {
     let spaces = name.prefix { $0 == " " }.count
     guard spaces > 0 || name.isEmpty else { return name }
     return "\"" + name + "\""

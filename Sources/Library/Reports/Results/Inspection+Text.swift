@@ -10,7 +10,7 @@ extension Inspection {
     }
   }
 
-  /// Returns the lines about items that are not in the backup; none if the backup has no keychain or is incomplete.
+  /// Returns the lines about items that are not in the backup; empty if the backup has no keychain or is incomplete.
   private func blindSpotLines(_ style: TextStyle, showsAll: Bool) -> [String] {
     guard archive.hasKeychain, !archive.isPartial else { return [] }
     return (sourceDeviceItems?.lines(style: style, showsAll: showsAll) ?? []) + BackupBlindSpots.lines(style: style)
@@ -67,7 +67,7 @@ extension Inspection {
     rows += domainRows(style, showsAll: showsAll)
     rows.append(OverviewRow(label: "keybag", text: keybagText(details)))
     rows.append(OverviewRow(label: "keychain", text: keychainText))
-    if let contents { rows.append(OverviewRow(label: "items", text: itemsText(contents))) }
+    if let itemCounts { rows.append(OverviewRow(label: "items", text: itemsText(itemCounts))) }
     rows += findings.map { OverviewRow(label: "found", text: $0.description, isEscaped: true) }
     if let undecryptedText { rows.append(OverviewRow(label: "encrypted", text: undecryptedText)) }
     return rows
@@ -76,8 +76,8 @@ extension Inspection {
   /// The maximum number of domains in the overview, unless all are requested.
   private static let defaultDomainLimit = 5
 
-  /// Returns rows with the largest domains, each with the name of its app if the backup has it; none if there is only one
-  /// domain.
+  /// Returns rows with the largest domains, each with the name of its app if the backup has it; empty if there is only
+  /// one domain.
   private func domainRows(_ style: TextStyle, showsAll: Bool) -> [OverviewRow] {
     guard let domains, domains.count > 1 else { return [] }
     let apps = InstalledApps.names(in: archive)

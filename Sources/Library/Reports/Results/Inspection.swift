@@ -13,7 +13,7 @@ package struct Inspection: Report {
   package let part: Part?
   /// The backup with its decrypted items; `nil` without the password.
   package let unlocked: UnlockedBackup?
-  /// The other items of the source device, if it is available.
+  /// The items of the source device that are not in the backup; `nil` if the device is not available.
   package let sourceDeviceItems: SourceDeviceItems?
   package let files: StoredPayloads
   /// The counts of the manifest's files, including missing ones; `nil` if the manifest cannot be read.
@@ -24,14 +24,14 @@ package struct Inspection: Report {
   package let tree: DomainTree?
   /// The list of all files, for `--tree` with `-v`; otherwise `nil`.
   let fileListing: FileListing?
-  /// The estimated time for deriving the password's key on this machine; `nil` if the keybag does not contain the
-  /// parameters.
+  /// The estimated time to derive the key from the password on this machine; `nil` if the keybag does not contain the
+  /// parameters, or if times are not reported.
   package let unlockTime: Duration?
-  /// The measured time for deriving the password's key; `nil` if it was not derived.
+  /// The measured time to derive the key from the password; `nil` if no key was derived, or if times are not reported.
   package let measuredUnlock: Duration?
   /// Whether a given password unwraps class keys, even if nothing else can be decrypted.
   package let hasMatchingPassword: Bool
-  /// The anomalies that did not prevent the inspection.
+  /// The findings that did not prevent the inspection.
   package let findings: [BackupFinding]
 
   /// Inspects a backup. Reads the manifest if it can be decrypted.
@@ -40,16 +40,17 @@ package struct Inspection: Report {
   ///   - archive: The backup.
   ///   - name: The name that the user typed. Untrusted.
   ///   - unlocked: The backup with its decrypted items; `nil` without the password.
-  ///   - sourceDeviceItems: The other items of the source device, if it is available.
+  ///   - sourceDeviceItems: The items of the source device that are not in the backup; `nil` if the device is not
+  ///     available.
   ///   - decryptionObstacle: The reason why the backup or a part of it cannot be decrypted, although the password is correct.
   ///   - part: The part to show in full; `nil` shows the overview.
   ///   - wantsTree: Whether to read the domains and directories.
   ///   - showsAll: Whether to list everything (`-v`).
-  ///   - measured: The measured time for deriving the password's key; `nil` if it was not derived.
+  ///   - measured: The measured time to derive the key from the password; `nil` if no key was derived.
   ///   - isTimed: Whether to report durations on this machine, which differ in each run.
   ///   - hasMatchingPassword: Whether a given password unwraps class keys.
   ///   - clock: The clock for the estimate.
-  /// - Throws: `.damaged` if the tree is requested and the manifest is damaged, or the error of reading the files.
+  /// - Throws: `.damaged` if the tree is requested and the manifest is damaged, or the error of a failed read.
   package init(
     _ archive: BackupArchive, named name: String, unlocked: UnlockedBackup?,
     sourceDeviceItems: SourceDeviceItems? = nil, decryptionObstacle: BackupFinding? = nil, part: Part?, wantsTree: Bool,
@@ -121,10 +122,10 @@ package struct Inspection: Report {
 
   /// Returns the manifest; `nil` if it is encrypted or cannot be read, with a finding if damage is the reason.
   ///
-  /// - Throws: The error of reading the manifest, except damage if `isNeeded` is `false`.
+  /// - Throws: The error of a failed read of the manifest. Damage is thrown only if `isNeeded` is `true`.
   private static func fileList(
     of archive: BackupArchive, _ unlocked: UnlockedBackup?, isNeeded: Bool
-  ) throws(KeyhaulError) -> (FileList?, BackupFinding?) {
+  ) throws(KeyhaulError) -> (fileList: FileList?, finding: BackupFinding?) {
     // Old backups with a password have an unencrypted manifest.
     guard unlocked == nil, !archive.isListEncrypted else { return (unlocked?.fileList, nil) }
     // The findings of the backup already contain the reason.
@@ -151,13 +152,13 @@ package struct Inspection: Report {
     ).json
   }
 
-  /// The class keys that lack the device's key wrap; `nil` if none does.
+  /// The class keys that lack the device's key wrap; `nil` if no class key lacks it.
   package var unbound: UnboundClassKeys? { archive.unboundClassKeys }
   /// Whether the items could be decrypted with a password.
   package var isUnlocked: Bool { unlocked != nil }
-  /// The counts of the keychain's items; `nil` if there is no keychain to count.
-  package var contents: BackupItemCounts? {
-    archive.hasKeychain && unlocked?.hiddenKeychain == nil ? unlocked?.itemCounts : nil
+  /// The counts of the keychain's items; `nil` without the password, or if the keychain is missing or unreadable.
+  package var itemCounts: BackupItemCounts? {
+    archive.hasKeychain && unlocked?.keychainReadFailure == nil ? unlocked?.itemCounts : nil
   }
 
   /// Whether items are damaged, files are missing, or a finding means a loss.
@@ -168,7 +169,7 @@ package struct Inspection: Report {
   /// The number of damaged items.
   package var unreadableCount: Int { unlocked?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
 
-  /// Returns the reason why an item cannot be decrypted; `nil` if it can.
+  /// Returns the reason why an item cannot be decrypted; `nil` if the item can be decrypted.
   package func reason(of item: BackupItem) -> Reason? { unlocked?.reason(of: item) }
 }
 
@@ -212,14 +213,14 @@ extension Inspection {
     backup.measuredUnlock = measuredUnlock
     backup.findings = findings
     backup.undecryptedItems = UndecryptedItems(unlocked).groups
-    let about = BackupDetails(archive)
-    backup.about = [about.device, about.origin(formatting: LongDateFormat.dateAndTime)]
+    let details = BackupDetails(archive)
+    backup.about = [details.device, details.origin(formatting: LongDateFormat.dateAndTime)]
     backup.sourceDeviceItems = sourceDeviceItems
     backup.apps = AppDirectory(installed: InstalledApps.names(in: archive))
     if let listing, let tree {
       backup.files = InspectionPage.Files(listing, branches: tree.root.children)
     }
-    backup.hiddenKeychain = unlocked?.hiddenKeychain
+    backup.hiddenKeychain = unlocked?.keychainReadFailure
     backup.items =
       backup.hiddenKeychain != nil ? nil : unlocked?.entries
     return InspectionPage(backup, program: program)

@@ -63,10 +63,10 @@ extension ItemExplanation {
     }
     if case .missing(_, nil) = location { return "Make a new backup." }
     if let reason { return reason.explanation.action }
-    if let warning = onTarget?.warning { return warning.explanation.action }
-    if onTarget == nil, containsSecureEnclaveKey == true {
+    if let warning = decisionOnTarget?.warning { return warning.explanation.action }
+    if decisionOnTarget == nil, containsSecureEnclaveKey == true {
       return ArrivalWarning.migratesButUnusable.explanation.action
     }
-    return onTarget?.outcome.change.map(\.explanation.action)
+    return decisionOnTarget?.outcome.change.map(\.explanation.action)
   }
 }

@@ -76,9 +76,9 @@ struct ItemExplanationText {
     }
   }
 
-  /// The warnings about a decrypted item: on the target, or without a target, on another device and on the same one.
+  /// The warnings about an item: on the target if there is one, otherwise on another device and on the source device.
   private var warnings: [(destination: String, warning: ArrivalWarning)] {
-    if let onTarget = explanation.onTarget { return onTarget.warning.map { [("", $0)] } ?? [] }
+    if let decision = explanation.decisionOnTarget { return decision.warning.map { [("", $0)] } ?? [] }
     guard explanation.containsSecureEnclaveKey == true else { return [] }
     return [("to another device: ", .migratesButUnusable), ("to the same device: ", .useNotKnown)]
   }
@@ -103,7 +103,7 @@ struct ItemExplanationText {
       case .missing(let device, let rule): rows(forItemOn: device, excludedBy: rule)
       case .targetOnly(let isRemoved): targetRows(isRemoved ? .removed : .preserved)
       }
-    guard let target, let decision = explanation.onTarget else { return sourceRows }
+    guard let target, let decision = explanation.decisionOnTarget else { return sourceRows }
     return sourceRows + [("Target", "\(target): \(Self.text(decision))")]
   }
 
@@ -173,7 +173,7 @@ struct ItemExplanationText {
     case .targetOnly(let isRemoved): return isRemoved ? "removed" : "preserved"
     case .missing: return "not in the backup"
     case .archive, .device, .deleted:
-      return explanation.onTarget?.outcome.change?.rawValue ?? ItemFate.migrates.rawValue
+      return explanation.decisionOnTarget?.outcome.change?.rawValue ?? ItemFate.migrates.rawValue
     }
   }
 }

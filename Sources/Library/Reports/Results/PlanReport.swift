@@ -5,8 +5,8 @@ package struct PlanReport {
   package let plan: MigrationPlan
   package let source: ReportSource
   package let target: Target
-  /// The number of removed items that are known to exist nowhere else.
-  package let removedOnlyCopies: Int
+  /// The number of removed items that may be the only intact copies of items that the backup has lost.
+  package let removedOnlyCopyCount: Int
   /// The command that unlocks the target.
   package var unlockCommand: String
   /// The one-time passwords of the source; `nil` if they were not counted.
@@ -38,15 +38,15 @@ package struct PlanReport {
     let target = PlanDocument.Target(
       name: session.name, sameDevice: plan.isSameDevice,
       claimsSameDevice: source.document.device == session.record.udid, state: session.state.rawValue,
-      passcodeSet: session.isPasscodeSet, items: itemCount, revision: session.record.revision)
+      isPasscodeSet: session.isPasscodeSet, itemCount: itemCount, revision: session.record.revision)
     self.init(plan, of: source, onto: target, session.state, made: made, isRedacted: isRedacted)
   }
 
   /// Creates the report of a plan for a new device, which is assumed to be empty, unlocked and protected by a passcode.
   package init(_ plan: MigrationPlan, of source: ReportSource, ontoNew name: String, made: KeychainDate) {
     let target = PlanDocument.Target(
-      name: name, sameDevice: false, claimsSameDevice: false, state: DeviceState.unlocked.rawValue, passcodeSet: true,
-      items: 0, revision: RestoreTarget.noRevision, isHypothetical: true)
+      name: name, sameDevice: false, claimsSameDevice: false, state: DeviceState.unlocked.rawValue, isPasscodeSet: true,
+      itemCount: 0, revision: RestoreTarget.noRevision, isHypothetical: true)
     self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false)
   }
 
@@ -54,7 +54,7 @@ package struct PlanReport {
   package init(_ plan: MigrationPlan, of source: ReportSource, onto simulator: SimulatorTarget, made: KeychainDate) {
     let target = PlanDocument.Target(
       name: simulator.name, sameDevice: plan.isSameDevice, claimsSameDevice: false,
-      state: DeviceState.unlocked.rawValue, passcodeSet: false, items: simulator.itemCount,
+      state: DeviceState.unlocked.rawValue, isPasscodeSet: false, itemCount: simulator.itemCount,
       revision: RestoreTarget.simulator(simulator).revision)
     self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false, isSimulator: true)
   }
@@ -68,25 +68,25 @@ package struct PlanReport {
     reportTime = Timestamp.text(of: made)
     self.isRedacted = isRedacted
     unredacted = (source, target)
-    removedOnlyCopies = source.onlyCopies(removedBy: plan)
+    removedOnlyCopyCount = source.onlyCopies(removedBy: plan)
     self.target = Target(
-      name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.passcodeSet,
-      itemCount: target.items, isHypothetical: target.isHypothetical, isSimulator: isSimulator)
+      name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.isPasscodeSet,
+      itemCount: target.itemCount, isHypothetical: target.isHypothetical, isSimulator: isSimulator)
     unlockCommand = "keyhaul device unlock \(ShellQuoting.quote(self.target.name))"
   }
 
   /// The plan as a document. It is created in each call, because text output does not need it.
   package var document: PlanDocument {
     var document = PlanDocument(
-      made: reportTime, source: unredacted.source.document, target: unredacted.target, plan: plan,
+      planTime: reportTime, source: unredacted.source.document, target: unredacted.target, plan: plan,
       limitation: unredacted.source.document.kind == .archive ? .unseenItems : nil,
       notInBackup: source.sourceDeviceItems.map(PlanDocument.NotInBackup.init), dump: source.disclaimer?.planDocument,
       findings: unredacted.source.findings)
-    document.removedOnlyCopies = removedOnlyCopies
+    document.removedOnlyCopyCount = removedOnlyCopyCount
     return isRedacted ? document.redactingNames() : document
   }
 
-  /// The reason why this plan cannot be carried out, as one sentence; `nil` if it can be.
+  /// The reason why this plan cannot be carried out, as one sentence; `nil` if the plan can be carried out.
   package var obstacle: String? {
     if source.obstacle != nil { return "This backup cannot be restored as it is." }
     if plan.onlyRemoves {
@@ -117,7 +117,7 @@ package struct PlanReport {
       return nil
     }
     return Checklist.Entry(
-      text: sentence, commands: sourceArgument == nil ? [] : [SuggestedCommands.codes(of: placeholders.source)])
+      text: sentence, commands: sourceArgument == nil ? [] : [SuggestedCommands.qrCodes(of: placeholders.source)])
   }
 
   /// Returns the verdict, for the start of a report, and an empty line.
@@ -126,7 +126,7 @@ package struct PlanReport {
       WordWrap.lines(of: style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
     let unusable = source.condition.verdict(
-      shortest: [HTMLWriter.shortened(source.sourceDevice), "the source device"])
+      deviceNames: [HTMLWriter.shortened(source.sourceDevice), "the source device"])
     if let unusable {
       let advice =
         source.condition == .decryptedCopy
@@ -138,7 +138,7 @@ package struct PlanReport {
     return wrapped(verdict.text).map { style.painted($0, .bold) } + [""]
   }
 
-  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if it can be.
+  /// A sentence about the items of a backup that cannot be restored as it is; `nil` if the backup can be restored.
   private var itemsSentence: String? {
     let summary = plan.summary
     return source.condition.itemsSentence(

@@ -10,7 +10,7 @@ package protocol Report {
   ///   - style: The width and the colors of the output.
   ///   - showsAll: Whether to list every item (`-v`).
   func lines(style: TextStyle, showsAll: Bool) -> [String]
-  /// The last part of the report, if it is too long to keep in memory; `nil` if it is not.
+  /// The last part of the report, if that part is too long to keep in memory; otherwise `nil`.
   var streamedSection: (any StreamedSection)? { get }
 }
 
@@ -25,9 +25,9 @@ package protocol StreamedSection {
   /// Calls a closure with each element of the member.
   ///
   /// - Parameters:
-  ///   - failure: Converts an error of reading to the type that this method throws.
+  ///   - failure: Converts a read error to the type that this method throws.
   ///   - body: Writes an element.
-  /// - Throws: The converted error of reading, or the error of `body`.
+  /// - Throws: The converted read error, or the error of `body`.
   func forEachElement<Failure: Error>(
     failure: (KeyhaulError) -> Failure, _ body: (JSONValue) throws(Failure) -> Void) throws(Failure)
   /// Calls a closure with each line of the text. The parameters and errors are those of `forEachElement`.

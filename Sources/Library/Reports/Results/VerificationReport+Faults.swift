@@ -4,15 +4,15 @@ extension VerificationReport {
   /// A clause that lists the faults: "1 item is lost in this copy and 2 files are missing".
   package var faultSummary: String {
     if verification.isUnopened { return "it cannot be opened" }
-    let manifestClauses = propertyListClauses + structureClauses + keybagClauses + fileListClauses
-    return HumanReadable.list(manifestClauses + keychainClauses + fileClauses)
+    let metadataClauses = propertyListClauses + structureClauses + keybagClauses + fileListClauses
+    return HumanReadable.list(metadataClauses + keychainClauses + fileClauses)
   }
 
   /// The clauses about an unfinished backup, and about false statements in its property lists.
   private var propertyListClauses: [String] {
     var parts: [String] = []
-    if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("the device never finished it") }
     let kinds = verification.faults.map(\.kind)
+    if kinds.contains(.unfinished) { parts.append("the device never finished it") }
     if kinds.contains(.falseClaim) { parts.append("it says that it is encrypted, but it is not") }
     if kinds.contains(.passwordDenied) { parts.append("it says that it has no password, but it was made with one") }
     return parts
@@ -24,14 +24,13 @@ extension VerificationReport {
     let damagedPropertyLists = verification.faults.filter {
       $0.check == .structure && $0.kind == .structureDamaged
     }.compactMap(\.file)
-    // A manifest without a version was read, but may also have another fault.
+    // `versionMissing` alone means that Manifest.plist could be read.
     let lacksVersion =
       verification.findings.contains { $0.kind == .versionMissing }
       && !verification.findings.contains { $0.kind == .manifestUnreadable }
-    // The clauses about a missing manifest and a missing version replace the one about an unreadable manifest.
-    let unreadablePropertyLists = damagedPropertyLists.filter {
-      !lacksVersion && !lacksManifest || $0 != "Manifest.plist"
-    }
+    // If Manifest.plist or its version is missing, Manifest.plist has its own clause below.
+    let hasManifestClause = lacksManifest || lacksVersion
+    let unreadablePropertyLists = damagedPropertyLists.filter { $0 != "Manifest.plist" || !hasManifestClause }
     if lacksManifest { parts.append("its Manifest.plist is missing") }
     if lacksVersion { parts.append("its Manifest.plist does not state its version") }
     if !unreadablePropertyLists.isEmpty {
@@ -40,19 +39,22 @@ extension VerificationReport {
     return parts
   }
 
+  /// Whether Manifest.plist is missing.
   private var lacksManifest: Bool { verification.findings.contains(.manifestMissing) }
 
   private var keybagClauses: [String] {
     var parts: [String] = []
-    let unboundCount = verification.faults.count { $0.kind == .hardwareLayerMissing }
-    if unboundCount > 0 { parts.append("its keybag contains keychain keys that are not bound to a device") }
-    if !lacksManifest, verification.faultCount[.keybag, default: 0] > unboundCount {
+    let missingHardwareLayerCount = verification.faults.count { $0.kind == .hardwareLayerMissing }
+    if missingHardwareLayerCount > 0 {
+      parts.append("its keybag contains keychain keys that are not bound to a device")
+    }
+    if !lacksManifest, verification.faultCount[.keybag, default: 0] > missingHardwareLayerCount {
       parts.append("its keybag differs from what was written")
     }
     return parts
   }
 
-  /// The clauses about the list of the backup's files, which the text calls the manifest.
+  /// The clauses about Manifest.db or Manifest.mbdb, which lists the backup's files.
   private var fileListClauses: [String] {
     var parts: [String] = []
     if verification.findings.contains(where: { $0.kind == .listJournalUnread }) {

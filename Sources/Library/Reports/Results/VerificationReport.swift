@@ -78,8 +78,8 @@ package struct VerificationReport {
   private static let stateColumns = 5
   private static let nameColumns = 13
 
-  /// Returns the lines of a check, such as "  ok   files        264 of 264 match their digests". Only the first has the
-  /// color.
+  /// Returns the lines of a check, such as "  ok   files        264 of 264 match their digests". Only the first line has
+  /// the color.
   private static func lines(
     of id: BackupVerification.CheckID, state: String, detail: String, color: Color?, style: TextStyle
   ) -> [Line] {
@@ -122,7 +122,7 @@ package struct VerificationReport {
 
   // MARK: Conclusion
 
-  /// The skipped checks other than that of the seal. A backup needs no seal.
+  /// The skipped checks, except that of the seal, because a backup needs no seal.
   private var skippedChecks: [BackupVerification.SkippedCheck] { verification.unchecked.filter { $0.id != .seal } }
 
   /// A clause about the source device that the backup names. Anyone could have changed this name.
@@ -150,11 +150,11 @@ package struct VerificationReport {
       return "\(limitedNoFaultClause): its \(items) a device's hardware key (\(deviceClause))."
     case .unproven:
       guard skippedChecks.isEmpty else { return partialConclusion }
-      return boundItems.map { "\(noFaultClause); \($0)." } ?? "\(noFaultClause)."
+      return boundItemsClause.map { "\(noFaultClause); \($0)." } ?? "\(noFaultClause)."
     case .whole:
-      guard let boundItems else { return "\(name) is intact." }
+      guard let boundItemsClause else { return "\(name) is intact." }
       return verification.hardware.isMixed
-        ? "\(limitedNoFaultClause): \(boundItems)." : "\(name) is intact; \(boundItems)."
+        ? "\(limitedNoFaultClause): \(boundItemsClause)." : "\(name) is intact; \(boundItemsClause)."
     }
   }
 
@@ -195,12 +195,12 @@ package struct VerificationReport {
   }
 
   /// The clause about items that could not be checked: "1 item could not be checked, because it needs a device's hardware
-  /// key (the backup names old-phone)"; `nil` if all were checked.
-  private var boundItems: String? {
+  /// key (the backup names old-phone)"; `nil` if all items were checked.
+  private var boundItemsClause: String? {
     let count = verification.items?.deviceBound ?? 0
     guard count > 0 else { return nil }
     let pronoun = count == 1 ? "it" : "they"
-    // If the hardware key decrypts only some classes, the device of the others is unknown.
+    // If the hardware key decrypts only some classes, the device of the other classes is unknown.
     let reason =
       verification.hardware.isMixed
       ? "\(pronoun) cannot be decrypted with the available hardware key"

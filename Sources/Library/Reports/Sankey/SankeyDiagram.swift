@@ -45,7 +45,7 @@ struct SankeyDiagram: Sendable {
   static let maximumAppCount = 7
 
   let axis: Axis
-  /// The flows from top to bottom, by origin, then by outcome. None is empty.
+  /// The flows from top to bottom, by origin, then by outcome. No flow is empty.
   let flows: [Flow]
 
   /// Creates the diagram of a plan.
@@ -81,6 +81,7 @@ struct SankeyDiagram: Sendable {
     }
   }
 
+  /// The origins of the flows, from top to bottom.
   var origins: [Origin] {
     flows.reduce(into: []) { if $0.last != $1.origin { $0.append($1.origin) } }
   }
@@ -166,10 +167,10 @@ extension SankeyDiagram.Origin {
   /// Creates the origin of an app's items.
   init(_ app: AppName) {
     switch app.kind {
-    case .app, .identifier: self = .app(app)
+    case .app, .teamGroup: self = .app(app)
     case .group: self = app.isAppleGroup ? .system : .app(app)
-    case .unnamed: self = .noApp
-    case .unknown: self = .encrypted
+    case .withoutGroup: self = .noApp
+    case .encrypted: self = .encrypted
     }
   }
 

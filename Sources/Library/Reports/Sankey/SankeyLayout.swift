@@ -59,8 +59,8 @@ struct SankeyLayout: Sendable {
     bands = Self.bands(of: diagram, from: originBars, to: destinationBars, thickness: thickness)
   }
 
-  /// Returns the shapes of a diagram's flows. The flows of a bar are below each other, so each one starts where the one
-  /// above it ends.
+  /// Returns the shapes of a diagram's flows. The flows of a bar are below each other, so each flow starts where
+  /// the flow above it ends.
   private static func bands(
     of diagram: SankeyDiagram, from originBars: [Bar], to destinationBars: [Bar],
     thickness: (SankeyDiagram.Flow) -> Double
@@ -89,7 +89,7 @@ struct SankeyLayout: Sendable {
     sizes.reduce(0) { $0 + max($1.bar, $1.label) } + gap * Double(max(0, sizes.count - 1))
   }
 
-  /// Returns bars below each other. Each is centered in the height that it or its label needs.
+  /// Returns bars below each other. Each bar is centered in its slot, which is as high as the bar or its label.
   private static func bars(_ sizes: [Size], from top: Double) -> [Bar] {
     var top = top
     return sizes.map { size in

@@ -11,7 +11,10 @@ struct SankeyView {
   private let target: String
   private let isSameDevice: Bool
 
+  /// Creates the view of a diagram.
+  ///
   /// - Parameters:
+  ///   - diagram: The flows of the items.
   ///   - source: The name of the source device; `nil` if it is unknown or left out.
   ///   - target: The name of the target device.
   ///   - isSameDevice: Whether both are the same device.
@@ -130,7 +133,7 @@ struct SankeyView {
   }
 
   private func pattern(
-    _ destination: SankeyDiagram.Destination, size: Int, to page: inout HTMLWriter, _ mark: HTMLWriter.Body
+    _ destination: SankeyDiagram.Destination, size: Int, to page: inout HTMLWriter, drawMark: HTMLWriter.Body
   ) {
     let attributes: HTMLWriter.Attributes = [
       "id": "\(diagram.axis.rawValue)-\(destination.rawValue)", "class": destination.rawValue, "width": "\(size)",
@@ -139,7 +142,7 @@ struct SankeyView {
     ]
     page.element("pattern", attributes) { page in
       page.voidElement("rect", ["width": "\(size)", "height": "\(size)"])
-      mark(&page)
+      drawMark(&page)
     }
   }
 

@@ -32,7 +32,7 @@ package struct AuditText {
   }
 
   /// Whether to report the number of items that never leave the device. "0" would be wrong for a backup, which does not
-  /// contain all of them.
+  /// contain all such items.
   private var countsStaying: Bool { source.isDevice || !audit.staying.isEmpty }
 
   private var stayingGroup: Group {

@@ -2,8 +2,8 @@ package import KeyhaulKit
 
 extension ItemText {
   /// Returns an item in one line, with escaped names: `generic password "chat.example · anna"`.
-  package static func line(of row: KeychainEntry) -> String {
-    "\(row.kind.noun) \"\(UntrustedText.escaped(name(row.identity), columns: 80))\""
+  package static func line(of entry: KeychainEntry) -> String {
+    "\(entry.kind.noun) \"\(UntrustedText.escaped(name(entry.identity), columns: 80))\""
   }
 
   /// The title of the column with the differences between items with the same description.

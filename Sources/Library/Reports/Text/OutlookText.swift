@@ -2,7 +2,7 @@ package import KeyhaulKit
 
 /// The outlook of a keychain as text: the verdict, its meaning, the state of the backup and what to do.
 ///
-/// With `-v`, the text also has the counts for a new device and for the same one, and every item.
+/// With `-v`, the text also has the counts for a new device and for the erased source device, and every item.
 package struct OutlookText {
   private let summary: OutlookSummary
   /// Whether to list every item.

@@ -63,7 +63,8 @@ package struct PlanText {
     Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(for: $0, style) }
   }
 
-  /// Returns the decisions with a reason, or without one. Only one group is in memory at a time.
+  /// Returns the decisions with this reason, or those without a reason if it is `nil`. Only one group is in memory at a
+  /// time.
   private func decisions(with reason: Reason?) -> [MigrationPlan.Decision] {
     plan.decisions.filter { $0.outcome.reason == reason }
   }
@@ -152,7 +153,7 @@ package struct PlanText {
       accessGroup: identity.accessGroup)
   }
 
-  /// Returns the known facts about an item of the target that cannot be decrypted: its access group.
+  /// Returns the name of a removed item, or its state and access group if its name is encrypted.
   private func removedName(_ identity: ItemDescriptor) -> String {
     guard identity.isEncrypted else { return ItemText.name(identity) }
     let state = isTargetLocked ? "locked" : "cannot be decrypted"

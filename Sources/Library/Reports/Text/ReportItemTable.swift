@@ -10,7 +10,7 @@ package struct ReportItemTable {
     package var remark: String
     /// The access group, to distinguish rows that look the same. Untrusted.
     let accessGroup: String?
-    /// The position in the backup, to distinguish rows that still look the same; `nil` if the item is not in a backup.
+    /// The index in the backup, to distinguish rows that still look the same; `nil` if the item is not in a backup.
     let index: Int?
 
     package init(
@@ -49,8 +49,8 @@ package struct ReportItemTable {
   ///
   /// - Parameters:
   ///   - items: The items.
-  ///   - showsAll: Whether to list every item. Otherwise encrypted items with equal properties share a row with their
-  ///     number.
+  ///   - showsAll: Whether to list every item. Otherwise the table has at most `defaultItemLimit` rows, and encrypted
+  ///     items with equal properties share a row with their number.
   ///   - encryptedGroup: Returns the properties of an encrypted item; `nil` if the item has a name.
   ///   - makeRow: Returns the row of an item. It is called only for items that are shown.
   package init<Item>(
@@ -82,7 +82,7 @@ package struct ReportItemTable {
     omittedCount = items.count - listedCount
   }
 
-  /// Returns the rows, with remarks that distinguish equal ones: their access groups, or their positions.
+  /// Returns the rows, with remarks that distinguish equal rows: their access groups, or their indexes.
   private static func disambiguated(_ rows: [Row]) -> [Row] {
     var rows = rows
     addRemarks(to: &rows) { row in row.accessGroup.map { "access group \($0)" } ?? "no access group" }
@@ -92,14 +92,14 @@ package struct ReportItemTable {
 
   /// Adds remarks to rows that look the same, unless their remarks would also be the same.
   private static func addRemarks(to rows: inout [Row], from remark: (Row) -> String?) {
-    let equalRows = Dictionary(grouping: rows.indices) { position in
-      let row = rows[position]
+    let equalRows = Dictionary(grouping: rows.indices) { rowIndex in
+      let row = rows[rowIndex]
       return [ItemText.kind(row.kind), row.name, row.protection, row.remark]
     }.values.filter { $0.count > 1 }
-    for positions in equalRows where Set(positions.map { remark(rows[$0]) }).count > 1 {
-      for position in positions {
-        guard let text = remark(rows[position]) else { continue }
-        rows[position].remark = rows[position].remark.isEmpty ? text : "\(rows[position].remark), \(text)"
+    for rowIndexes in equalRows where Set(rowIndexes.map { remark(rows[$0]) }).count > 1 {
+      for rowIndex in rowIndexes {
+        guard let text = remark(rows[rowIndex]) else { continue }
+        rows[rowIndex].remark = rows[rowIndex].remark.isEmpty ? text : "\(rows[rowIndex].remark), \(text)"
       }
     }
   }

@@ -13,14 +13,14 @@ package struct ReportSource {
   package let apps: AppDirectory
   /// The available device whose key decrypted the names of items that the target cannot decrypt.
   package var nameDecryptingDevice: String?
-  /// The other items of the source device, if it was available.
+  /// The items of the source device that are not in the backup; `nil` if the device was not available.
   package var sourceDeviceItems: SourceDeviceItems?
   /// The disclaimer about a dump; `nil` if the source is not a dump.
   package private(set) var disclaimer: DumpDisclaimer?
-  /// The anomalies of the backup that did not prevent the plan.
+  /// The findings about the backup that did not prevent the plan.
   package var findings: [BackupFinding] = []
 
-  /// For a plan of a backup: whether it can be restored as it is.
+  /// The condition of a backup, which decides whether it can be restored as it is.
   package var condition = BackupCondition.usable
 
   /// Whether the names were removed.
@@ -33,7 +33,7 @@ package struct ReportSource {
 
   /// Returns the number of removed items that may be the only good copies of items that the backup has lost.
   package func onlyCopies(removedBy plan: MigrationPlan) -> Int {
-    mayLackItems ? plan.removed.count : plan.removedOnlyCopies(of: lostKinds)
+    mayLackItems ? plan.removed.count : plan.removedOnlyCopyCount(ofKinds: lostKinds)
   }
 
   /// The protection of the backup, according to its contents.
@@ -45,7 +45,7 @@ package struct ReportSource {
   /// Whether the backup has no password, and nothing in it contradicts this.
   var lacksPassword: Bool { nonstandardProtection == nil && !isEncrypted }
 
-  /// The anomaly that prevents every restore of a backup, as a clause; `nil` if there is none.
+  /// The finding that prevents every restore of a backup, as a clause; `nil` if there is none.
   package var obstacle: String? { reportedFindings.obstacle }
 
   /// The findings as in documents, without details if the source is redacted.
@@ -73,7 +73,7 @@ package struct ReportSource {
     backupDate = archive.date
     findings = archive.findings
     document = PlanDocument.Source(
-      kind: .archive, name: name, device: archive.device.identifier, made: archive.date.map(Timestamp.text),
+      kind: .archive, name: name, device: archive.device.identifier, backupDate: archive.date.map(Timestamp.text),
       deviceName: archive.device.name, encrypted: archive.isEncrypted, digest: archive.digest)
   }
 
@@ -87,7 +87,7 @@ package struct ReportSource {
     apps = AppDirectory(session.record.apps)
     let digest = try Digest.sha256(Array("\(session.record.udid)\0\(session.record.revision)".utf8))
     document = PlanDocument.Source(
-      kind: .device, name: session.name, device: session.record.udid, made: nil, deviceName: session.name,
+      kind: .device, name: session.name, device: session.record.udid, backupDate: nil, deviceName: session.name,
       encrypted: hasPassword, digest: "sha256:" + String(hexadecimal: digest))
   }
 
@@ -102,7 +102,7 @@ package struct ReportSource {
     backupDate = nil
     apps = AppDirectory([])
     document = PlanDocument.Source(
-      kind: .dump, name: name, device: nil, made: nil, deviceName: nil, encrypted: hasPassword,
+      kind: .dump, name: name, device: nil, backupDate: nil, deviceName: nil, encrypted: hasPassword,
       digest: "sha256:" + String(hexadecimal: digest))
     disclaimer = DumpDisclaimer(dump, named: name)
   }
@@ -141,7 +141,7 @@ package struct ReportSource {
 }
 
 extension [PlanDocument.Finding] {
-  /// Returns whether one of the anomalies is of a kind.
+  /// Returns whether one of the findings is of a kind.
   func contains(_ kind: BackupFinding.Kind) -> Bool { contains { $0.id == kind.rawValue } }
 
   /// The protection of a backup, if neither "encrypted" nor "no password" is correct; otherwise `nil`.
@@ -151,7 +151,7 @@ extension [PlanDocument.Finding] {
     return contains(.falseClaim) ? "unencrypted files, although Manifest.plist says that the backup is encrypted" : nil
   }
 
-  /// A clause that states that the backup cannot be restored, and why; `nil` if it can.
+  /// A clause that states that the backup cannot be restored, and why; `nil` if the backup can be restored.
   var obstacle: String? {
     first { !$0.isRestorable }.map { finding in
       let fact = finding.detail.contains(finding.file) ? finding.detail : "\(finding.file): \(finding.detail)"

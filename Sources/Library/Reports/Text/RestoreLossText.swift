@@ -5,7 +5,7 @@ package struct RestoreLossText {
   private let plan: MigrationPlan
   /// The name of the target.
   private let device: String
-  /// The decisions that replace a different item of the target, those about newer items first.
+  /// The decisions that replace a different item of the target. Decisions about newer items come first.
   package let overwriting: [MigrationPlan.Decision]
 
   package init(_ plan: MigrationPlan, device: String) {

@@ -8,6 +8,8 @@ package struct SignInText {
 
   /// The maximum number of items that are named for each app.
   private static let maximumItemNameCount = 3
+  /// The maximum width of an item's name, in columns.
+  private static let maximumItemNameWidth = 24
 
   package init(summaries: [AppSummary], targetName: String, showsAll: Bool) {
     losses = AppsNeedingSignIn(summaries)
@@ -62,6 +64,6 @@ package struct SignInText {
   /// Returns the name of an item in the list of its app: its account, or its other names.
   private static func shortName(_ identity: ItemDescriptor) -> String {
     let account = identity.account ?? ""
-    return UntrustedText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: 24)
+    return UntrustedText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: maximumItemNameWidth)
   }
 }

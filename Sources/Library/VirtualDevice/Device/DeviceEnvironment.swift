@@ -15,7 +15,7 @@ public struct DeviceEnvironment: Sendable {
   /// The key derivation iterations in new keybags. Each passcode attempt requires them.
   package var passcodeRounds: UInt32
   package var files: DeviceFiles
-  /// Shared by all copies of this environment.
+  /// The users and observers of the devices. All copies of this environment share them.
   let context = DeviceContext()
 
   /// Creates an environment with the real file system.
@@ -39,7 +39,8 @@ public struct DeviceEnvironment: Sendable {
   public static var system: DeviceEnvironment { DeviceEnvironment() }
 }
 
-/// State that all sessions of a device share: its lock observers and its user, by the device's folder.
+/// State that all sessions of a device share, by the device's folder: its user, and the observers of its locks and
+/// unlocks.
 final class DeviceContext: Sendable {
   private struct Entry {
     let monitor = ProtectedDataMonitor()

@@ -3,9 +3,9 @@ import KeychainFormats
 
 /// An app of a virtual device and its access groups. New items of the app get the first group.
 public struct DeviceApp: Sendable, Hashable {
-  /// The app's name on the device. Calls select the app by it.
+  /// The app's name on the device. Calls select the app by this name.
   public var name: String
-  /// The access groups whose items the app can use. New items get the first.
+  /// The access groups whose items the app can use. New items get the first group.
   package var accessGroups: [String]
 
   /// Creates an app for a new device.
@@ -17,7 +17,8 @@ public struct DeviceApp: Sendable, Hashable {
 
 /// A device's identity and counters, stored in `device.json` (format `virtual-device/1`).
 ///
-/// The record does not state whether a passcode is set. The keybag does: it has a key of class 12 if there is one.
+/// The record does not state whether a passcode is set. The keybag shows it: if a passcode is set, it has a key of
+/// class 12.
 public struct DeviceRecord: Sendable, Equatable {
   static let format = "virtual-device/1"
 
@@ -64,11 +65,11 @@ extension DeviceRecord {
     "erase_after_failures", "failed_attempts", "last_backup", "revision", "apps", "published_hardware_key",
   ]
 
-  /// The part of the size limit of `device.json` that a new device must leave free, because its counters and dates
-  /// grow, in bytes.
+  /// The number of bytes by which the `device.json` of a new device must be smaller than the size limit, because its
+  /// counters and dates grow.
   static let spareByteCount = 4096
 
-  /// Rejects a record that would be too large to read, which only its apps can cause.
+  /// Rejects a record that would be too large to read. Only the apps can make it so large.
   ///
   /// - Throws: `.badFixture` with the limit.
   func requireAcceptableSize() throws(KeyhaulError) {
@@ -137,10 +138,10 @@ extension DeviceRecord {
     build = try root.optional("build")?.string()
     created = try root.member("created").date()
     isSyncing = try root.member("syncing").boolean()
-    eraseAfterFailures = try root.optional("erase_after_failures")?.count(from: 1)
-    failedAttempts = try root.member("failed_attempts").count(from: 0)
+    eraseAfterFailures = try root.optional("erase_after_failures")?.count(atLeast: 1)
+    failedAttempts = try root.member("failed_attempts").count(atLeast: 0)
     lastBackup = try root.optional("last_backup")?.date()
-    revisionCounter = Int64(try root.member("revision").count(from: 0))
+    revisionCounter = Int64(try root.member("revision").count(atLeast: 0))
     apps = []
     for app in try root.member("apps").elements() {
       var groups: [String] = []

@@ -51,7 +51,8 @@ package final class ProtectedDataMonitor: Sendable {
     state.withLock { $0.observers.removeAll { $0.id == observation.id } }
   }
 
-  /// Calls the current observers without holding a lock.
+  /// Calls the current observers. An observer can add and remove observers, because the list is not locked during the
+  /// calls.
   func notify(_ event: ProtectedDataEvent) {
     for observer in state.withLock({ $0.observers }) { observer.body(event) }
   }

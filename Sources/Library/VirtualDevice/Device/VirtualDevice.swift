@@ -95,8 +95,8 @@ public struct DeviceOptions: Sendable {
   /// - Parameters:
   ///   - identity: The model and the iOS version.
   ///   - apps: The installed apps. `KeychainClient.onNewDevice` adds the client's app.
-  ///   - eraseAfterFailures: The number of consecutive wrong passcodes after which the device erases itself, at least 1;
-  ///     `nil` if it never does.
+  ///   - eraseAfterFailures: The number of consecutive wrong passcodes after which the device erases itself, at least
+  ///     1; `nil` if it never does.
   ///   - isSyncing: Whether iCloud Keychain is on. If it is, a deleted synchronized item leaves a tombstone.
   public init(
     identity: DeviceIdentity = DeviceIdentity(), apps: [DeviceApp] = [], eraseAfterFailures: Int? = nil,

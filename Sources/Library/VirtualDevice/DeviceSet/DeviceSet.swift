@@ -20,7 +20,8 @@ public struct DeviceSet: Sendable {
     self.environment = environment
   }
 
-  /// Returns the folder and name for an argument: a path if it contains a slash, otherwise a name in `home`.
+  /// Returns the folder and the name of the device that a command's argument means. An argument with a slash is a path,
+  /// and any other argument is a name in `home`.
   ///
   /// - Throws: `.badName`.
   package static func locate(
@@ -98,12 +99,12 @@ public struct DeviceSet: Sendable {
   /// - Parameters:
   ///   - name: The name, which must not be in use.
   ///   - options: The properties of the device.
-  ///   - passcode: The passcode, or an empty one for none.
+  ///   - passcode: The passcode, or an empty secret if the device has none.
   ///   - fill: Adds items before the device becomes visible. If it throws, no device is created.
   /// - Returns: The new device.
-  /// - Throws: `.exists` if the name is in use; `.deviceOccupied` if something else has the device's path; `.badLimit` if
-  ///   the device would erase itself after fewer than 1 wrong passcode; `.deviceIO` if a file operation fails; the errors
-  ///   of `fill`. The device was created nevertheless if the error's `stage` is `.afterCommit`.
+  /// - Throws: `.exists` if the name is in use; `.deviceOccupied` if something else has the device's path; `.badLimit`
+  ///   if the device would erase itself after fewer than 1 wrong passcode; `.deviceIO` if a file operation fails; the
+  ///   errors of `fill`. The device was created nevertheless if the error's `stage` is `.afterCommit`.
   @discardableResult
   public func create(
     _ name: DeviceName, _ options: DeviceOptions = DeviceOptions(), passcode: borrowing Secret,
@@ -157,8 +158,8 @@ public struct DeviceSet: Sendable {
     (try files.names(in: directory) ?? []).filter { !DeviceFile.isDeviceFile(named: $0) }
   }
 
-  /// Removes leftovers of killed creations and deletions, so that no keys of a deleted device remain. They
-  /// stay if another process is creating or deleting a device, or if they cannot be removed.
+  /// Removes leftovers of killed creations and deletions, so that no keys of a deleted device remain. The
+  /// leftovers stay if another process is creating or deleting a device, or if they cannot be removed.
   package func clearLeftovers() {
     let names = (try? files.names(in: path))?.filter(Self.isTemporary) ?? []
     guard !names.isEmpty, let lock = try? DeviceSetLock(path, wait: .zero, clock: environment.clock, files) else {

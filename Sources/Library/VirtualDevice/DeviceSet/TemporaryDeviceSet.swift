@@ -9,13 +9,14 @@ import SystemPackage
 
 /// A temporary folder of devices for demos and tests, which is deleted with its last reference.
 ///
-/// A killed process leaves its folder behind. The next process that creates one in the same parent folder removes it.
+/// A killed process leaves its folder behind. The next process that creates such a folder in the same parent folder
+/// removes the leftover.
 public final class TemporaryDeviceSet: Sendable {
   /// The devices in the folder. They are deleted with the last reference to this object.
   public let devices: DeviceSet
   private let lock: LockHolder?
 
-  /// Locks the directory while it is in use.
+  /// Holds the file lock that shows that the folder is in use.
   private final class LockHolder: Sendable {
     private let lock: FileLock
 
@@ -36,17 +37,17 @@ public final class TemporaryDeviceSet: Sendable {
     for _ in 0..<Self.attemptCount where lock == nil {
       path = "\(parent)/\(Self.prefix)\(UUID().uuidString)"
       try environment.files.makeDirectory(path)
-      // On a file system without locks, the folder is used without one.
+      // On a file system without locks, the folder is used without a lock.
       do throws(Errno) { lock = try Self.lock(path) } catch { break }
     }
     devices = DeviceSet(path: path, environment: environment)
     self.lock = lock
   }
 
-  /// Locks a folder, to show that it is in use.
+  /// Acquires the file lock that shows that a folder is in use.
   ///
   /// - Returns: The lock; `nil` if another process is removing the folder as a leftover.
-  /// - Throws: The reason why it cannot be locked, such as a file system without locks.
+  /// - Throws: The system error if the lock file cannot be locked, for example on a file system without locks.
   private static func lock(_ path: String) throws(Errno) -> LockHolder? {
     let system = FileSystem.real
     // The lock is on a file in the folder, because `DeviceSetLock` locks the folder itself.
@@ -56,11 +57,11 @@ public final class TemporaryDeviceSet: Sendable {
 
   private static let attemptCount = 5
   private static let lockName = ".in-use"
-  /// Versions without this lock used other names.
+  /// The start of the folders' names. Earlier versions, which did not lock the folder, used other names.
   private static let prefix = "keyhaul-devices-"
   private static let cleanedParents = Locked<Set<String>>([])
 
-  /// Removes the directories of killed processes, once per parent directory.
+  /// Removes the folders of killed processes, once per parent folder.
   private static func removeLeftovers(in parent: String) {
     let system = FileSystem.real
     guard cleanedParents.withLock({ $0.insert(parent).inserted }), let directory = try? system.openDirectory(parent),

@@ -4,9 +4,9 @@ import KeychainFormats
 /// An atomic change of several files of a device.
 ///
 /// All new files are first written and synced under temporary names (`keybag.next`). Then the file `change`, which
-/// lists the actions, is moved to its place with one rename. This commits the change. Applying it renames the new
-/// files; each step can be repeated, and the next process that opens the device completes an interrupted change. If the
-/// process dies before the commit, the next one removes the temporary files.
+/// lists the actions, is moved to its place with one rename. This commits the change. Applying the change renames
+/// the new files. Each step can be repeated, and the next process that opens the device completes an interrupted
+/// change. If a process dies before the commit, the next process removes the temporary files.
 struct DeviceChange {
   /// The effect of a change on the keychain database.
   enum KeychainAction: String, CaseIterable {
@@ -43,7 +43,7 @@ struct DeviceChange {
     try files.afterCommit { () throws(KeyhaulError) in try files.syncDirectory(directory) }
   }
 
-  /// Applies a committed change, if there is one. Requires the device's lock.
+  /// Applies a committed change, if there is one. The caller must hold the device's file lock.
   ///
   /// - Returns: The number of items that the action `.dropPasscodeItems` deleted; 0 if the change does not contain it.
   @discardableResult
@@ -72,7 +72,8 @@ struct DeviceChange {
     try files.kind(of: DeviceFile.change.path(in: directory)) != nil
   }
 
-  /// Removes the files of a change that was not committed. Requires the device's lock, and that no change is pending.
+  /// Removes the files of a change that was not committed. The caller must hold the device's file lock, and no change
+  /// may be pending.
   static func discardStaged(in directory: String, _ files: DeviceFiles) throws(KeyhaulError) {
     for file in changeableFiles + [.change] {
       let path = file.stagedPath(in: directory)

@@ -18,7 +18,7 @@ public enum DeviceAccess: Sendable, Hashable {
   case writing
 }
 
-/// A session's lock on a device: `flock` on the file `lock`, which the system releases when the process ends.
+/// A session's file lock on a device: `flock` on the file `lock`, which the system releases when the process ends.
 ///
 /// The holder writes its process, command and start into the file, for the error messages of other processes. The lock
 /// does not depend on this description, so a dead process's description has no effect.
@@ -44,9 +44,9 @@ struct DeviceFileLock: ~Copyable {
 
   /// Acquires the lock, waiting for at most `limit`.
   ///
-  /// A waiting process tries to lock the file if it has the queue's ticket, and otherwise tries to get the ticket. After
-  /// waiting for a second, it tries to lock the file even without the ticket, because a stopped process may have it. A
-  /// process that does not wait tries once, without the queue.
+  /// A waiting process tries to lock the file if it has the queue's ticket, and otherwise tries to get the ticket.
+  /// After waiting for a second, it tries to lock the file even without the ticket, because a stopped process may have
+  /// it. A process that does not wait tries once, without the queue.
   ///
   /// - Parameters:
   ///   - directory: The path of the device's folder.
@@ -69,7 +69,7 @@ struct DeviceFileLock: ~Copyable {
     while true {
       if canWait, ticket == nil { ticket = try LockQueueTicket.acquire(directory, device: device, files) }
       let isFirst = ticket != nil
-      // Without the ticket, a waiting process leaves the lock to the first one, but only for a limited time.
+      // Without the ticket, a waiting process leaves the lock to the ticket's holder, but only for a limited time.
       if isFirst || !canWait || timeout.waited >= LockQueueTicket.maximumPrecedence {
         if var lock = try attempt(path, device: device, access: access, files) {
           lock.writeHolderDescription(command: command, since: clock.now())
@@ -91,7 +91,7 @@ struct DeviceFileLock: ~Copyable {
 
   /// Tries once to lock the file at a path.
   ///
-  /// - Returns: The lock, or `nil` if another process has a conflicting one. Also `nil` if the file was deleted or
+  /// - Returns: The lock, or `nil` if another process has a conflicting lock. Also `nil` if the file was deleted or
   ///   replaced after it was opened.
   private static func attempt(
     _ path: String, device: String, access: DeviceAccess, _ files: DeviceFiles
@@ -106,7 +106,8 @@ struct DeviceFileLock: ~Copyable {
     do throws(Errno) {
       try system.setPermissions(0o600, of: file)
       guard let lock = try system.lock(file, access == .reading ? .shared : .exclusive) else { return nil }
-      // Another process may delete the device before the file is locked. The path then leads to no file or another one.
+      // Another process may delete the device before the file is locked. The path then leads to no file, or to a
+      // different one.
       let lockedFile = try system.status(of: lock.file.raw)
       guard try system.status(of: path)?.isSame(as: lockedFile) == true else { return nil }
       return DeviceFileLock(lock, access, files)
@@ -126,7 +127,8 @@ struct DeviceFileLock: ~Copyable {
     try? lock.replaceContents(with: holderDescription, files.system)
   }
 
-  /// Returns a text about the lock's holder for an error. It names no process if the file describes none that runs.
+  /// Returns a text about the lock's holder for an error. It names no process if the file does not
+  /// describe a running one.
   private static func holder(_ path: String, now: KeychainDate, _ files: DeviceFiles) -> String {
     guard let bytes = try? files.read(path, atMost: DeviceFile.lock.sizeLimit),
       let object = (try? JSONValue(parsing: bytes))?.objectValue, let number = object["pid"]?.integerValue,
@@ -142,7 +144,7 @@ struct DeviceFileLock: ~Copyable {
     return text + " has used it for \(Int(min(seconds, 1e9))) s"
   }
 
-  /// The maximum number of characters of a command in an error.
+  /// The maximum length of a command in an error, in characters.
   private static let maximumCommandLength = 40
 
   /// Returns whether a process exists. EPERM means that it exists but belongs to another user.

@@ -32,8 +32,8 @@ package struct DeviceFiles: Sendable {
     try converting({ Self.failure(verb, path, $0) }, body)
   }
 
-  /// Announces a change of the keychain database, so that a test can prevent it. SQLite writes the database without this
-  /// type.
+  /// Announces a change of the keychain database, so that a test can prevent it. SQLite writes the database without
+  /// this type.
   func announceDatabaseChange(of path: String) throws(KeyhaulError) {
     try translatingErrno("write", path) { () throws(Errno) in try system.announceDatabaseChange() }
   }

@@ -22,11 +22,12 @@ struct DeviceKeychain {
   /// Opens the database.
   ///
   /// - Parameters:
-  ///   - durability: Whether a change is safe from a power failure after each call, or only after the database is closed.
+  ///   - durability: Whether a change is safe from a power failure after each call, or only after the database is
+  ///     closed.
   ///   - isForReading: Whether to leave the stored items unchanged. Otherwise their empty data is normalized, as in
   ///     `KeychainStore.open`.
-  ///   - shouldContinue: Returns whether to go on with a large change. It is called between two items; `false` undoes the
-  ///     change.
+  ///   - shouldContinue: Returns whether to go on with a large change. It is called between two items; `false` undoes
+  ///     the change.
   /// - Throws: `.deviceDamaged` if the database is missing, or the errors of `KeychainStore.open`.
   func open(
     _ durability: KeychainStore.Durability = .eachCall, isForReading: Bool = false,
@@ -39,7 +40,8 @@ struct DeviceKeychain {
       at: path, durability: durability, isForReading: isForReading, shouldContinue: shouldContinue)
   }
 
-  /// Applies the part of a device change that concerns the keychain. The caller must hold the device's lock.
+  /// Applies the part of a device change that concerns the keychain. The caller must hold the device's file
+  /// lock.
   ///
   /// After an interruption, the same action can be applied again.
   ///

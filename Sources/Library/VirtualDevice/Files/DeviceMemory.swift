@@ -19,8 +19,8 @@ enum DeviceMemory {
 
   /// Unwraps the keys.
   ///
-  /// - Returns: `nil` if the bytes are damaged, or belong to another chip or keybag. The device is then in the same
-  ///   state as after a restart.
+  /// - Returns: The keys, or `nil` if the bytes are damaged, or belong to a different chip or keybag. The device is
+  ///   then in the same state as after a restart.
   static func unwrapped(
     _ bytes: [UInt8], with hardware: borrowing HardwareUID, keybagUUID: [UInt8]?
   ) -> ClassKeys? {
@@ -47,7 +47,7 @@ extension DeviceFiles {
 
   /// Reads the hardware key.
   ///
-  /// - Throws: `.deviceDamaged` if the file is missing or has another length.
+  /// - Throws: `.deviceDamaged` if the file is missing or does not have 32 bytes.
   func readHardware(in directory: String, device: String) throws(KeyhaulError) -> HardwareUID {
     let path = DeviceFile.hardware.path(in: directory)
     guard var bytes = try read(path, atMost: DeviceFile.hardware.sizeLimit) else {

@@ -7,9 +7,9 @@ import SystemPackage
 /// Without the queue, a process that releases a device and immediately wants it again would always get it before the
 /// processes that sleep.
 struct LockQueueTicket: ~Copyable {
-  /// The time after which waiting processes ignore the first one. A stopped process must not block a free device.
+  /// The time after which waiting processes ignore the ticket. A stopped process must not block a free device.
   static let maximumPrecedence = Duration.seconds(1)
-  /// The interval at which the other processes check for the first place.
+  /// The interval at which processes without the ticket try to get it.
   static let pause = Duration.milliseconds(5)
 
   private enum Hold: ~Copyable {
@@ -22,8 +22,8 @@ struct LockQueueTicket: ~Copyable {
 
   private init(_ hold: consuming Hold) { self.hold = hold }
 
-  /// Takes the first place in the queue. If the file system cannot lock folders (such as NFS), every process is first:
-  /// only fairness depends on the queue.
+  /// Takes the first place in the queue. If the file system cannot lock folders (such as NFS), every process is first.
+  /// Without the queue, only fairness is lost.
   ///
   /// - Returns: The ticket, or `nil` if another process has it.
   /// - Throws: `.deviceNotFound` if the folder is missing; `.deviceIO` if it cannot be opened.
@@ -44,7 +44,7 @@ struct LockQueueTicket: ~Copyable {
     }
   }
 
-  /// Returns the pause between two checks of the first process: short at first, and longer after a long wait.
+  /// Returns the pause between two checks of the ticket's holder: short at first, and longer after a long wait.
   static func pauseWithTicket(after waited: Duration) -> Duration {
     min(max(waited / 16, .milliseconds(1)), .milliseconds(50))
   }

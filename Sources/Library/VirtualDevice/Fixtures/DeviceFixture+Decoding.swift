@@ -52,7 +52,7 @@ extension DeviceFixture {
   init(_ root: JSONCursor) throws(JSONCursor.Fault) {
     try root.allow(only: ["format", "seed", "created", "device", "apps", "items"])
     try root.require(Self.requiredMembers)
-    seed = Int64(try root.optional("seed")?.count(from: 0) ?? Int(Self.standardSeed))
+    seed = Int64(try root.optional("seed")?.count(atLeast: 0) ?? Int(Self.standardSeed))
     created = try root.member("created").date()
     let device = try root.member("device")
     try device.allow(only: ["name", "product_type", "product_version", "passcode"])

@@ -56,7 +56,7 @@ extension DeviceFixture {
   }
 
   /// Returns the hardware key of a device with `Keys.published` for a seed and a name. The identifier and the serial
-  /// number are generated before it, in the same order as in `VirtualDevice.initialize`.
+  /// number are generated before the key, in the same order as in `VirtualDevice.initialize`.
   static func publishedHardware(seed: Int64, name: String) throws(DataProtectionError) -> HardwareUID {
     let random = publishedRandomness(seed: seed, name: name)
     _ = try DeviceIdentity.randomUDID(random)
@@ -66,7 +66,7 @@ extension DeviceFixture {
 }
 
 extension DeviceSession {
-  /// Returns whether anyone can compute the device's hardware key, so that device-bound items are not protected by it.
+  /// Returns whether anyone can compute the device's hardware key, so that it does not protect device-bound items.
   ///
   /// A device with published keys records this. For older devices, the key is compared with the keys of known seeds and
   /// the device's name.
@@ -88,16 +88,16 @@ extension DeviceSession {
   }
 }
 
-/// The device descriptions in the program itself (format `device-fixture/1`), so that creating a device from one and
-/// the demo need no file.
+/// The fixtures in the program itself (format `device-fixture/1`). The demo, and a device that is created from one of
+/// them, need no file.
 package enum BundledFixtures {
-  /// The sorted names of all bundled descriptions.
+  /// The sorted names of all bundled fixtures.
   package static let names: [String] = fixtures.keys.sorted()
 
-  /// The seed of all bundled descriptions. Together with a device's name, it determines the published keys.
+  /// The seed of all bundled fixtures. Together with a device's name, it determines the published keys.
   package static let seed: Int64 = 20_261_120
 
-  /// Returns the JSON document of a description, or `nil` if there is none with this name.
+  /// Returns the JSON document of a fixture, or `nil` if there is none with this name.
   package static func bytes(named name: String) -> [UInt8]? { fixtures[name] }
 
   private static let fixtures: [String: [UInt8]] = {

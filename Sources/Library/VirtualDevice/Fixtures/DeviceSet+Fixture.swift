@@ -5,22 +5,22 @@ import Keychains
 
 extension DeviceSet {
   /// Creates the device that a fixture describes. By default, its hardware key, class keys and identifiers are random.
-  /// Published ones depend only on the fixture's seed and the device's name.
+  /// Published keys and identifiers depend only on the fixture's seed and the device's name.
   ///
-  /// Only Keyhaul itself reads fixtures. In your own code, use `create(_:_:passcode:filledBy:)`, or `Phone(fixture:)` of
-  /// `KeyhaulTesting`.
+  /// Only Keyhaul itself reads fixtures. In your own code, use `create(_:_:passcode:filledBy:)`, or `Phone(fixture:)`
+  /// of `KeyhaulTesting`.
   ///
   /// - Parameters:
-  ///   - fixture: The description.
+  ///   - fixture: The fixture, which describes the device.
   ///   - name: The device's name, or `nil` to use the fixture's.
   ///   - passcode: The passcode, or `nil` to use the fixture's.
   ///   - eraseAfterFailures: The number of consecutive wrong passcodes after which the device erases itself, or `nil`
   ///     if it never does.
-  ///   - keys: The source of the keys. `.published` is for tests that need the same device twice; the device records
-  ///     it.
+  ///   - keys: The source of the keys. `.published` is for tests that need the same device twice. The device records
+  ///     that its keys are published.
   /// - Returns: The new device.
-  /// - Throws: `.exists` if the name is in use; `.deviceOccupied` if something else has the device's path; `.badLimit` if
-  ///   `eraseAfterFailures` is less than 1; `.badFixture` with the item that cannot be added; `.deviceIO` if a file
+  /// - Throws: `.exists` if the name is in use; `.deviceOccupied` if something else has the device's path; `.badLimit`
+  ///   if `eraseAfterFailures` is less than 1; `.badFixture` with the item that cannot be added; `.deviceIO` if a file
   ///   operation fails.
   @discardableResult
   public func create(
@@ -39,8 +39,8 @@ extension DeviceSet {
     return try device(name)
   }
 
-  /// Returns the environment in which a device is created: with the date of the fixture, and its randomness if the keys
-  /// are published.
+  /// Returns the environment in which a device is created: with the date of the fixture, and with the fixture's
+  /// randomness if the keys are published.
   private func creationEnvironment(
     of fixture: DeviceFixture, named name: DeviceName, _ keys: DeviceFixture.Keys
   ) -> DeviceEnvironment {
@@ -53,7 +53,7 @@ extension DeviceSet {
     return fixtureEnvironment
   }
 
-  /// Returns a copy of a passcode, or the passcode of a fixture if it is `nil`.
+  /// Returns a copy of a passcode, or the fixture's passcode if `passcode` is `nil`.
   private static func passcode(_ passcode: borrowing Secret?, orOf fixture: DeviceFixture) -> Secret {
     switch passcode {
     case .some(let passcode): return passcode.copy()
@@ -63,14 +63,14 @@ extension DeviceSet {
 }
 
 extension DeviceSet {
-  /// Creates a device with the items of another keychain, including their dates and identifiers. Its hardware key and
-  /// class keys are random.
+  /// Creates a device with the items of an existing keychain, including their dates and identifiers. Its hardware key
+  /// and class keys are random.
   ///
   /// - Parameters:
   ///   - name: The device's name.
   ///   - options: The properties of the device.
   ///   - items: The decrypted items with their access groups.
-  ///   - passcode: The passcode, or an empty one for none.
+  ///   - passcode: The passcode, or an empty secret if the device has none.
   /// - Throws: `.exists`, `.deviceIO`; `.badFixture` with the reason why an item cannot be added.
   package func create(
     _ name: DeviceName, _ options: DeviceOptions, importing items: [KeychainItem], passcode: borrowing Secret
@@ -92,7 +92,7 @@ extension DeviceSession {
         items.lazy.map(\.itemToStore), keepsIdentifiers: keepsIdentifiers, isUnfinished: true, keys: classKeys,
         random: random)
     } catch {
-      // These errors are faults of an item in the fixture.
+      // Errors with these codes are faults of an item in the fixture.
       guard [.duplicateItem, .authFailed, .parameter].contains(error.code) else {
         throw KeyhaulError(error).with(subject: name)
       }

@@ -9,7 +9,7 @@ extension DeviceSession {
   ///   - unlocked: The new keybag and its keys.
   ///   - keychain: The effect on the keychain database.
   ///   - edit: Further changes of the record.
-  /// - Returns: The number of items that `.dropPasscodeItems` deleted; 0 for another effect.
+  /// - Returns: The number of items that `.dropPasscodeItems` deleted; 0 for any other effect.
   @discardableResult
   func install(
     _ unlocked: UnlockedSystemKeybag, keychain: DeviceChange.KeychainAction,
@@ -33,8 +33,8 @@ extension DeviceSession {
     return count
   }
 
-  /// Erases all content and settings: the device gets a new keybag, so that nothing encrypted before can be read, an
-  /// empty keychain, and no passcode. The hardware key, the name and the identifier stay, so a backup of this device
+  /// Erases all content and settings: the device gets a new keybag, an empty keychain, and no passcode. Nothing that
+  /// was encrypted before can be read. The hardware key, the name and the identifier stay, so a backup of this device
   /// can be restored to it as to the same device.
   ///
   /// Apps stay installed without their items. The date of the last backup is removed.

@@ -10,8 +10,8 @@ extension DeviceSession {
     .fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly,
   ]
 
-  /// Locks the device and removes the keys immediately, after notifying observers. The side button, in contrast, leaves
-  /// ten seconds. A device that is locked or was not unlocked yet stays as it is.
+  /// Locks the device and removes the keys immediately, after notifying observers. In contrast, the side
+  /// button (`requestLock`) leaves ten seconds. A device that is locked or was not unlocked yet does not change.
   ///
   /// - Throws: `.noPasscode`, because a device without a passcode cannot be locked; `.deviceNotWritable` if the session
   ///   was opened for reading or has ended; `.deviceIO` if a file operation fails.
@@ -31,7 +31,7 @@ extension DeviceSession {
   /// Unlocks the device with the passcode: all keys are in memory, and the count of failed attempts is reset.
   ///
   /// The attempt is counted on disk before the passcode is tried, so that a crash cannot be used for additional
-  /// attempts. A device without a passcode is already unlocked and accepts an empty one.
+  /// attempts. A device without a passcode is already unlocked and accepts an empty passcode.
   ///
   /// - Throws: `.wrongPasscode`; `.erased` if the device erased itself after the last allowed attempt; `.noPasscode` if
   ///   a passcode is given but none is set; `.deviceNotWritable` if the session was opened for reading or has ended;
@@ -81,7 +81,7 @@ extension DeviceSession {
     }
   }
 
-  /// Counts and makes a passcode attempt, and erases the device after the last allowed one.
+  /// Counts and makes a passcode attempt, and erases the device if the last allowed attempt fails.
   ///
   /// If the last allowed attempt was started but never finished, it counts as failed. An attempt that was stopped
   /// during the key derivation reveals nothing about the passcode and does not count.
@@ -150,7 +150,7 @@ extension DeviceSession {
   /// seconds, at the next use of the session or in `waitForLock`.
   ///
   /// The memory on disk loses the keys immediately, so that the device is locked if this process ends within the ten
-  /// seconds. Unlocking within that time keeps the keys. A device that is not unlocked stays as it is.
+  /// seconds. Unlocking within that time keeps the keys. A device that is not unlocked does not change.
   ///
   /// - Throws: `.noPasscode`, `.deviceNotWritable`, `.deviceIO`.
   package func requestLock() throws(KeyhaulError) {

@@ -3,7 +3,7 @@ import KeychainCrypto
 import KeychainFormats
 
 extension DeviceSession {
-  /// Acquires the device's lock and completes an interrupted change.
+  /// Acquires the device's file lock and completes an interrupted change.
   static func acquireLock(
     of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
   ) throws(KeyhaulError) -> DeviceFileLock {
@@ -24,8 +24,8 @@ extension DeviceSession {
       try completeChange()
       return lock
     case .reading:
-      // Only an exclusive lock allows completing a change, and another process may interrupt the next one before this
-      // process has the lock for reading again.
+      // Completing a change requires an exclusive lock. Before this process has the lock for reading again, another
+      // process may start and not finish a further change, so the check is repeated.
       while true {
         let lock = try acquire(.reading)
         guard try DeviceChange.isPending(in: device.directory, files) else { return lock }

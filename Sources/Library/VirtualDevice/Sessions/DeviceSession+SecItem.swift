@@ -59,7 +59,7 @@ extension DeviceSession {
 
   /// Calls `SecItemUpdate` with the access groups of a caller.
   ///
-  /// - Throws: Apple's status. Nothing was changed then.
+  /// - Throws: Apple's status. After an error, nothing was changed.
   package func secItemUpdate(
     _ query: SecItemQuery, changes: SecItemQuery, by caller: SecItemCaller
   ) throws(SecItemError) {
@@ -69,7 +69,7 @@ extension DeviceSession {
 
   /// Calls `SecItemDelete` with the access groups of a caller.
   ///
-  /// - Throws: Apple's status. Nothing was deleted then.
+  /// - Throws: Apple's status. After an error, nothing was deleted.
   package func secItemDelete(_ query: SecItemQuery, by caller: SecItemCaller) throws(SecItemError) {
     let service = try writingService()
     try service.delete(query, caller: caller, keys: classKeys, environment: secItemEnvironment)
@@ -107,7 +107,7 @@ extension DeviceSession {
   ///   - protection: The class whose key must be in memory to use the private key.
   /// - Returns: The token's identifier for the key.
   /// - Throws: `.authFailed` for the class that requires a passcode, if none is set; `.interactionNotAllowed` if the
-  ///   class is locked; `.parameter` for another size.
+  ///   class key is not in memory; `.parameter` if the private key has another size.
   package func enclaveObjectID(
     of privateKey: SensitiveBytes, protection: ProtectionClass
   ) throws(SecItemError) -> [UInt8] {
@@ -128,8 +128,8 @@ extension DeviceSession {
   ///   - key: An item on the token `com.apple.setoken`.
   ///   - operation: The operation.
   /// - Returns: The private key of 32 bytes.
-  /// - Throws: `.parameter` for another item; `.interactionNotAllowed` if the key's class is locked or no user is
-  ///   present; `.authFailed`, `.userCanceled`; `.decode` for a key of another chip.
+  /// - Throws: `.parameter` if the item is not such a key; `.interactionNotAllowed` if its class key is not in memory
+  ///   or no user is present; `.authFailed`, `.userCanceled`; `.decode` for a key of another chip.
   package func enclavePrivateKey(
     of key: KeychainItem, for operation: AccessOperation
   ) throws(SecItemError) -> SensitiveBytes {

@@ -5,7 +5,7 @@ package import Keychains
 
 /// A process's access to a device: its identity, the class keys in memory, and its keychain.
 ///
-/// Several processes can read at the same time, and one that writes has exclusive access. The access ends when the
+/// Several processes can read at the same time. A process that writes has exclusive access. The access ends when the
 /// closure of `VirtualDevice.withSession` ends, with `invalidate()`, with the last reference, or with the process. A
 /// session must be used from one thread.
 ///
@@ -20,7 +20,7 @@ public final class DeviceSession {
   public internal(set) var record: DeviceRecord
   /// The class keys in the device's memory. They are used through this object and never copied.
   package internal(set) var classKeys: ClassKeys
-  /// The date at which a requested lock removes its keys; `nil` unless a lock was requested.
+  /// The date at which a requested lock of the device removes the class keys; `nil` unless a lock was requested.
   var lockDeadline: KeychainDate?
   var keybag: SystemKeybag
   let hardware: HardwareUID
@@ -42,9 +42,9 @@ public final class DeviceSession {
   /// - Parameters:
   ///   - device: The device.
   ///   - access: The kind of access.
-  ///   - verb: The command of the holder, for other processes.
+  ///   - verb: The command of this process, for the errors of other processes.
   ///   - wait: The maximum wait for another process.
-  ///   - isCached: Whether this is the cached session of the process, which excludes others.
+  ///   - isCached: Whether the session is for the cache. Otherwise, the cached session is closed first.
   init(
     _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isCached: Bool = false
   ) throws(KeyhaulError) {
@@ -170,9 +170,9 @@ public final class DeviceSession {
 
   /// Increases the revision because items are about to change, and returns the keychain for the changes.
   ///
-  /// The new counter is stored before the transaction begins. If the process dies in between, a plan may be considered
-  /// stale without a change, but never the opposite. Reading a revision requires access to the device, so no other
-  /// process sees the intermediate state. The counter also stays increased if the change fails.
+  /// The new counter is stored before the transaction begins. If the process dies in between, a plan may count as
+  /// stale although nothing changed, but no plan stays valid after a change. Reading a revision requires access to the
+  /// device, so no other process sees the intermediate state. The counter also stays increased if the change fails.
   ///
   /// Only the first change of a session stores the revision and checks the keychain's indexes. Further changes increase
   /// the counter in memory, and the end of the session stores it. No other process has seen a revision in between, so a
@@ -207,7 +207,7 @@ public final class DeviceSession {
     return try body(store, classKeys)
   }
 
-  /// Stores the date of a backup. Plans do not depend on it.
+  /// Stores the date of a backup. Plans do not depend on this date.
   package func recordBackup(at date: KeychainDate) throws(KeyhaulError) {
     var newRecord = record
     newRecord.lastBackup = date

@@ -2,7 +2,7 @@ package import Basics
 
 /// A device in a list of devices.
 package struct DeviceSummary: Sendable {
-  /// The device's identity and counters, read without the lock.
+  /// The device's identity and counters, which can be read even if another process is changing the device.
   package let record: DeviceRecord
   /// The lock state; `nil` if another process is changing the device.
   package let state: DeviceState?
@@ -21,7 +21,7 @@ extension VirtualDevice {
   /// Returns a summary of the device without waiting for other processes.
   ///
   /// - Parameters:
-  ///   - verb: The command of the caller, for other processes.
+  ///   - verb: The command of the caller, for the errors of other processes.
   ///   - seeds: The seeds of published fixtures, as for `DeviceSession.isHardwareKeyPublished`.
   /// - Throws: `.deviceDamaged`, `.deviceNotFound`, `.unsupportedVersion`, `.deviceIO`.
   package func summary(
@@ -41,7 +41,8 @@ extension VirtualDevice {
       record: try storedRecord(), state: nil, isPasscodeSet: nil, itemCount: nil, isHardwareKeyPublished: nil)
   }
 
-  /// Returns the device's stored record without its lock. The file is replaced by a rename, so it is always complete.
+  /// Returns the device's stored record without acquiring its file lock. The file is replaced by a rename, so it is
+  /// always complete.
   ///
   /// - Throws: `.deviceDamaged`, `.deviceNotFound`, `.unsupportedVersion`, `.deviceIO`.
   package func storedRecord() throws(KeyhaulError) -> DeviceRecord {

@@ -30,7 +30,7 @@ package final class ServingClaim: Sendable {
     try files.replace(path(of: .pairings), bytes)
   }
 
-  /// Returns the password for backups that clients make, or `nil` if they are not encrypted.
+  /// Returns the password for backups that clients make, or `nil` if these backups are not encrypted.
   ///
   /// - Throws: `.deviceDamaged` if the file is too long; `.deviceIO`.
   package func backupPassword() throws(KeyhaulError) -> Secret? {

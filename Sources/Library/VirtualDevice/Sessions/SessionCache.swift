@@ -3,8 +3,8 @@ import Foundation
 
 /// A cache of open sessions, so that consecutive calls of this process do not open the device each time.
 ///
-/// A session is closed before this process opens the device in another way, shortly after its last use, and after a
-/// second in any case, so that other processes wait no longer than that.
+/// A session is closed before this process opens the device in another way, and shortly after its last use. It is
+/// closed after a second in any case, so that other processes wait no longer than a second.
 final class SessionCache: Sendable {
   static let shared = SessionCache()
   /// The time after which an unused session is closed.
@@ -14,7 +14,7 @@ final class SessionCache: Sendable {
 
   enum Lookup {
     case session(DeviceSession)
-    /// There is no session. The caller must open one, and check it in or drop it.
+    /// There is no session. The caller must open a session, and check it in or drop it.
     case none
     /// A session is in use, possibly by the caller itself.
     case inUse
@@ -171,8 +171,8 @@ extension VirtualDevice {
   ///   - wait: The longest wait for another process.
   ///   - body: The closure, which gets the session. The session must not be used afterwards.
   /// - Returns: The closure's result.
-  /// - Throws: The errors of `openSession` and of the closure; `.deviceIO` or an error of the keychain if changes may not
-  ///   be on the disk. The changes exist nevertheless if the error's `stage` is `.afterCommit`.
+  /// - Throws: The errors of `openSession` and of the closure; `.deviceIO` or an error of the keychain if changes may
+  ///   not be on the disk. The changes exist nevertheless if the error's `stage` is `.afterCommit`.
   public func withSession<Value>(
     _ access: DeviceAccess, verb: String, wait: Duration = .zero,
     _ body: (DeviceSession) throws(KeyhaulError) -> Value

@@ -19,7 +19,7 @@ public struct DeviceIdentity: Sendable, Equatable {
   /// - Parameters:
   ///   - productType: The model, such as `iPhone15,2`.
   ///   - productVersion: The iOS version. `ProductVersion.standard`, 18.1, is the only one that the library offers.
-  ///   - build: The iOS build. With `nil`, it is Apple's build of the version.
+  ///   - build: The iOS build, or `nil` to use Apple's build of the version, if Keyhaul knows it.
   public init(
     productType: String = Self.standardProductType, productVersion: ProductVersion = .standard, build: String? = nil
   ) {
@@ -64,7 +64,7 @@ public struct DeviceIdentity: Sendable, Equatable {
 ///
 /// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`: a name cannot leave the folder of devices, be hidden, or look like a flag.
 public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertible {
-  /// The largest number of characters in a name.
+  /// The maximum length of a name in bytes. Each character is one byte.
   package static let maximumByteCount = 64
 
   /// The name as text.

@@ -114,7 +114,7 @@ extension KeyhaulError {
     }
   }
 
-  /// Returns the error with another stage, because a step may be committed before the change to which it belongs.
+  /// Returns the error with a different stage. A step can be committed before or after the change to which it belongs.
   ///
   /// - Parameters:
   ///   - stage: The stage of the change.

@@ -43,17 +43,17 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
   /// The default version of a device, 18.1.
   public static let standard = ProductVersion(text: "18.1", parts: [18, 1])
   private static let firstWithDefaultClass = ProductVersion(text: "5", parts: [5])
-  private static let firstWithManifestDatabase = ProductVersion(text: "10.2", parts: [10, 2])
+  private static let firstWithBackups = ProductVersion(text: "10.2", parts: [10, 2])
 
-  /// The protection class of an item that was added without one.
+  /// The protection class of an item that was added without a class.
   ///
   /// Since iOS 5 it is "when unlocked". In iOS 4, such items were always accessible.
   ///
   /// Source: Apple, `kSecAttrAccessible` in the Keychain Services reference.
   package var defaultProtection: ProtectionClass { self < Self.firstWithDefaultClass ? .always : .whenUnlocked }
 
-  /// Whether a device with this version can be backed up. `Manifest.db` was introduced in iOS 10.2.
-  package var canWriteBackups: Bool { self >= Self.firstWithManifestDatabase }
+  /// Whether a device with this version can be backed up. Keyhaul writes the backup format of iOS 10.2 and later.
+  package var canWriteBackups: Bool { self >= Self.firstWithBackups }
 
   /// The version as given.
   public var description: String { text }

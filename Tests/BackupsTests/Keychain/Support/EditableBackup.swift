@@ -56,7 +56,7 @@ final class EditableBackup {
   ///   - keychainDigest: The kind of digest of the keychain file in the manifest.
   ///   - keychainKeyClass: The class whose key encrypts the keychain file.
   ///   - editEntries: Changes the encrypted items.
-  ///   - keybagUUID: The keybag's UUID in the keychain file, if it is another one.
+  ///   - keybagUUID: The keybag's UUID in the keychain file, if it differs from the backup's.
   ///   - keychainInXML: Whether the keychain file is an XML property list.
   ///   - editKeychain: Changes the keychain file.
   init(

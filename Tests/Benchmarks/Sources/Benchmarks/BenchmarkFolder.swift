@@ -1,7 +1,7 @@
 import Foundation
 
 /// A temporary directory for one group of figures, with virtual devices, output of the program, and the password of its
-/// backups. Its deinitializer removes it.
+/// backups. The deinitializer removes the directory.
 final class BenchmarkFolder {
   let program: String
   private let directory: URL

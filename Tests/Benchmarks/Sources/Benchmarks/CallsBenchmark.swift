@@ -19,7 +19,7 @@ enum CallsBenchmark {
   static func figures() throws -> [Figure] {
     let client = try KeychainClient.onNewDevice(accessGroups: ["team.notes"], passcode: "1234")
     return try DefaultKeychain.using(client) {
-      // The first calls do work that later ones do not repeat.
+      // The first calls do work that later calls do not repeat.
       _ = try measure()
       return try measure().map { name, milliseconds in
         Figure(name: "\(name) on a device in memory", value: milliseconds, unit: "ms a call", limit: limit)

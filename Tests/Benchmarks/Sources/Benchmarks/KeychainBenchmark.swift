@@ -50,8 +50,8 @@ enum KeychainBenchmark {
     ]
   }
 
-  /// Compares the program's peak memory for one match among very many items with that among few. A name is found
-  /// with an index; a pattern requires that every item is decrypted.
+  /// Compares the program's peak memory for one match among very many items with its peak memory for one match among few
+  /// items. SQLite finds a name with an index. A pattern requires that every item is decrypted.
   static func memory(program: String) throws -> [Figure] {
     let home = try TemporaryDeviceSet()
     // The memory of this process counts in the peak of the programs it starts, so other processes create the devices.
@@ -88,7 +88,7 @@ enum KeychainBenchmark {
     _ = try createDevice(arguments[2], with: count, in: DeviceSet(path: arguments[1]))
   }
 
-  /// Creates a device with different items.
+  /// Creates a device with `count` items, all different.
   private static func createDevice(
     _ name: String, with count: Int, in home: DeviceSet
   ) throws -> VirtualDevice {
@@ -96,6 +96,7 @@ enum KeychainBenchmark {
     let random = SystemRandomSource()
     let session = try device.openSession(.writing, verb: "benchmark")
     defer { session.invalidate() }
+    // Each change adds up to `fewCount` items.
     for start in stride(from: 0, to: count, by: fewCount) {
       let items = (start..<min(start + fewCount, count)).map(item)
       try session.changeItems { (store, keys) throws(KeyhaulError) in

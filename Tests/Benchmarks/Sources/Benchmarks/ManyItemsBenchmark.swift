@@ -11,7 +11,7 @@ import KeychainFormats
 
 /// Measures decrypting and decoding the items of a very large keychain file, one after another on one core.
 ///
-/// It runs in another process, so that no other work counts in the peak memory.
+/// The measured code runs in its own process, so that no other work counts in the peak memory.
 enum ManyItemsBenchmark {
   static let argument = "--open-many-items"
   private static let count = 100_000

@@ -5,8 +5,8 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 
-/// An encrypted backup with as many rows in `Manifest.db` as the backup of a very full device has. Three of ten rows are
-/// files, as in real backups.
+/// An encrypted backup with many rows in `Manifest.db`, like the backup of a very full device. Three of ten rows are files,
+/// as in real backups.
 struct ManyRowsBackup {
   let rowCount: Int
   /// The size of each file. Empty files suffice for figures that depend only on names and sizes.
@@ -14,7 +14,8 @@ struct ManyRowsBackup {
   /// The first three of each ten rows are files. The others are directories.
   private static let fileShare = (files: 3, rows: 10)
 
-  /// Writes the backup in another process, because the memory of this one counts in the peak of the programs it starts.
+  /// Writes the backup in another process, because the memory of this process counts in the peak of the programs
+  /// that it starts.
   func writeInOtherProcess(to directory: URL) throws {
     let path = directory.path(percentEncoded: false)
     _ = try Run(CommandLine.arguments[0], [Self.argument, path, String(rowCount), String(payloadByteCount)])

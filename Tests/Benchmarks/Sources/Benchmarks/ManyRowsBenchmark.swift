@@ -33,10 +33,10 @@ struct ManyRowsBenchmark {
   }
 }
 
-/// Measures reading all payloads of a backup: one with many small files, and one with a very large file.
+/// Measures reading all payloads of backups with many small files, and of a backup with a very large file.
 struct PayloadsBenchmark {
   let program: String
-  /// The number of rows. Three of ten are files of four kilobytes.
+  /// The number of rows of the smaller backup. Three of ten rows are files of four kilobytes.
   private static let rowCount = 6_667
   private static let largeByteCount = 300_000_000
 

@@ -1,14 +1,15 @@
 import Foundation
 
-/// Measures a move of very many items by the program: device, backup, plan and its views, restore. Backups use one
-/// iteration, so that the key derivation does not count.
+/// Measures how long the program takes to move very many items: to create the device, back it up, plan and restore.
+/// Backups use one iteration, so that the key derivation does not count.
 struct MoveBenchmark {
   let program: String
   let count: Int
   let repetitions: Int
-  /// The limits in seconds of the whole process. The project promises the plan's; the others follow from it.
+  /// The limits of the commands. The project promises the limit of the plan. The other limits are derived from it.
   let limits: Limits
 
+  /// The time limits of the commands, in seconds, and a memory limit.
   struct Limits {
     let creation: Double
     let backup: Double
@@ -30,7 +31,7 @@ struct MoveBenchmark {
       limits: Limits(creation: 15, backup: 10, plan: 3, restore: 15, memory: nil))
   }
 
-  /// A run of the program to time: its arguments, and its limit as a multiple of the plan's.
+  /// A command to time: its arguments, and its limit as a multiple of the plan's limit.
   private struct TimedCommand {
     let name: String
     let arguments: [String]
@@ -101,8 +102,8 @@ struct MoveBenchmark {
     }
   }
 
-  /// Returns the description of a device whose items are like those of a user with very many accounts. It has an app
-  /// for every ten items, but not more than 1000.
+  /// Returns the description of a device with the items of a user who has very many accounts. The device has an app for
+  /// every ten items, but not more than 1000.
   private static func fixture(_ count: Int) -> String {
     let groups = (0..<min(1_000, max(1, count / 10))).map { "ABCDE12345.org.example.app\($0)" }
     let items = (0..<count).map { index in
@@ -113,6 +114,7 @@ struct MoveBenchmark {
         "secret":{"text":"secret number \(index), as long as a token is: \(String(repeating: "x", count: 120))"}}
         """
     }
+    // The name of an app is the group without "ABCDE12345.".
     let apps = groups.map { #"{"name":"\#($0.dropFirst(11))","groups":["\#($0)"]}"# }
     return """
       {"format":"device-fixture/1","seed":1,"created":"2026-11-20T18:00:00.25Z",\

@@ -18,7 +18,7 @@ struct Run {
 
   /// Runs a program to its end.
   ///
-  /// - Parameter isSilent: Whether its output is discarded.
+  /// - Parameter isSilent: Whether the program's output is discarded.
   init(
     _ path: String, _ arguments: [String], environment: [String: String] = [:], isSilent: Bool = true
   ) throws {

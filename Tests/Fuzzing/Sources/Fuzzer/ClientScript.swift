@@ -59,7 +59,7 @@ enum ClientScript {
     let keychainName = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
     let freeSpace = try status(0, .integer(1 << 40))
     return [
-      // Four directories, four statuses of the backup, two uploads, two moves and a removal.
+      // The 13 statuses are for four directories, four states of the backup, two uploads, two moves and a removal.
       try request("Backup", then: missingFiles(["Status.plist"]) + [freeSpace] + statuses(13)),
       try request("Restore", source, then: storedFiles(manifestNames + ["Info.plist", keychainName])),
       try request(

@@ -64,7 +64,7 @@ enum ExampleDocuments {
 
     """
 
-  /// Returns keychain dumps: tables in both forms of property lists, and the output of the four programs.
+  /// Returns keychain dumps: tables in both formats of property lists, and the output of the four programs.
   static func dumps() throws -> [[UInt8]] {
     let entry: PropertyValue = .dictionary([
       "acct": .string("anna"), "svce": .string("chat.example"), "agrp": .string("ABCDE12345.org.example.app"),
@@ -76,20 +76,20 @@ enum ExampleDocuments {
     return propertyLists + texts
   }
 
-  /// Returns a plan of the sample's items and an item that cannot be decrypted.
+  /// Returns a plan of the sample items and of an item that cannot be decrypted.
   static func plan() throws -> PlanDocument {
     let entries = try (EncryptedSamples.blobs() + [[3, 0, 0, 0]]).map {
       KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)
     }
     let plan = MigrationPlanner.plan(try EncryptedSamples.opened(entries), onto: [], policy: .replace)
     return PlanDocument(
-      made: "2026-11-21T09:12:44Z",
+      planTime: "2026-11-21T09:12:44Z",
       source: .init(
-        kind: .archive, name: "family.backup", device: "4C1F0A2B-9D3E5F60718293A4", made: "2026-11-20T18:04:10Z",
+        kind: .archive, name: "family.backup", device: "4C1F0A2B-9D3E5F60718293A4", backupDate: "2026-11-20T18:04:10Z",
         deviceName: "old-phone", encrypted: true, digest: "sha256:" + String(repeating: "4f", count: 32)),
       target: .init(
-        name: "new-phone", sameDevice: false, claimsSameDevice: false, state: "unlocked", passcodeSet: true, items: 2,
-        revision: "r17"),
+        name: "new-phone", sameDevice: false, claimsSameDevice: false, state: "unlocked", isPasscodeSet: true,
+        itemCount: 2, revision: "r17"),
       plan: plan,
       limitation: .init(sentence: "A backup cannot show everything.", guidance: "Look.", reasons: [.passcodeOnly]))
   }

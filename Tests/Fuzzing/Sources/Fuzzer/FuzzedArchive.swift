@@ -6,7 +6,7 @@ import Keychains
 import KeyhaulKit
 import VirtualDevice
 
-/// The inputs that are read from files: backups in one file, single files of a backup, and exchanged documents.
+/// The kinds of files that are fuzzed: single-file backups, the metadata files of a folder backup, and documents.
 enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   case container
   case manifest
@@ -17,7 +17,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   case deviceFixture = "device-fixture"
   case dump
 
-  /// The name of the input in the folder of the samples.
+  /// The name under which a fuzzed single-file backup is written to the sample folder.
   private static let containerName = "one.file"
 
   func run(_ bytes: [UInt8]) {
@@ -32,7 +32,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
       // Only the original seal may match the sample.
       expect(
         archive.seal?.violations != [] || bytes == SampleFolder.shared.files["Keyhaul.seal"],
-        "a seal that matches is the original")
+        "only the original seal matches the sample")
     case .plan:
       guard let file = try? PlanFile(parsing: bytes) else { return }
       expect(
@@ -68,7 +68,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     }
   }
 
-  /// Returns the number of items of a backup that can be decrypted, or `nil` if it cannot be read.
+  /// Returns the number of items of a backup that can be decrypted; `nil` if the backup cannot be read.
   private func readableItemCount(in name: String, keys: ClassKeys?) -> Int? {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
       return nil
@@ -76,22 +76,23 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     return (try? BackupVerification(archive, keys: keys))?.items?.readable
   }
 
-  /// Replaces a file of the sample and verifies the backup.
+  /// Replaces a file of the folder backup, and verifies this backup.
   @discardableResult
   private func verify(_ bytes: [UInt8], as name: String) -> BackupArchive? {
     let folder = SampleFolder.shared
-    folder.write(bytes, to: "\(SampleFolder.replacedBackup)/\(name)")
-    return verify(SampleFolder.replacedBackup)
+    folder.write(bytes, to: "\(SampleFolder.folderBackupName)/\(name)")
+    return verify(SampleFolder.folderBackupName)
   }
 
+  /// Verifies a backup. The keys are passed in and not derived from a password, because a damaged keybag could ask for any
+  /// number of iterations.
   @discardableResult
   private func verify(_ name: String, keys: ClassKeys? = nil) -> BackupArchive? {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
       return nil
     }
-    // Uses the keys of the sample, because a damaged keybag could require any number of iterations.
     if let verification = try? BackupVerification(archive, keys: keys) {
-      expect(verification.checks.count + verification.unchecked.count > 0, "each check is run or listed as skipped")
+      expect(verification.checks.count + verification.unchecked.count > 0, "a verification lists at least one check")
     }
     return archive
   }
@@ -111,12 +112,12 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   }
 }
 
-/// Small backups with the same items, in a folder in memory that is removed at exit: an unencrypted folder whose files the
-/// fuzzer replaces, and encrypted files.
+/// A temporary folder with small sample backups of the same items. One is an unencrypted folder backup, whose files the
+/// fuzzer replaces one at a time. The others are encrypted single-file backups. The folder is deleted at exit.
 final class SampleFolder: Sendable {
   static let itemCount = 2
-  /// The name of the folder whose files the fuzzer replaces.
-  static let replacedBackup = "b"
+  /// The name of the folder backup whose files the fuzzer replaces.
+  static let folderBackupName = "b"
   private static let password = "fuzzed"
 
   static let shared: SampleFolder = {
@@ -127,9 +128,9 @@ final class SampleFolder: Sendable {
     }
   }()
 
-  /// The original files of the folder.
+  /// The original files of the folder backup, by name.
   let files: [String: [UInt8]]
-  /// The keys of the encrypted files.
+  /// The class keys of the encrypted single-file backups.
   let keys: ClassKeys?
   private let directory: URL
 
@@ -138,7 +139,7 @@ final class SampleFolder: Sendable {
     directory = URL(filePath: memory).appending(path: "keyhaul-fuzzing-\(ProcessInfo.processInfo.processIdentifier)")
     try? FileManager.default.removeItem(at: directory)
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    let backupPath = "\(directory.path)/\(Self.replacedBackup)"
+    let backupPath = "\(directory.path)/\(Self.folderBackupName)"
     try Self.write(to: BackupDestination(path: backupPath + "/"), hasPassword: false)
     var files: [String: [UInt8]] = [:]
     for name in try FileManager.default.subpathsOfDirectory(atPath: backupPath) {
@@ -177,7 +178,7 @@ final class SampleFolder: Sendable {
 
   func path(_ name: String) -> String { directory.appending(path: name).path }
 
-  /// Writes a file of the sample, or another file in the folder.
+  /// Writes a file in the temporary folder.
   func write(_ bytes: [UInt8], to name: String) {
     guard FileManager.default.createFile(atPath: path(name), contents: Data(bytes)) else {
       fatalError("no room for \(name)")

@@ -5,7 +5,7 @@ import KeychainFormats
 import KeyhaulKit
 import VirtualDevice
 
-/// The layers of a served device, with the bytes of a client as input: no sockets and no TLS.
+/// The layers of a served device, with the bytes of a client as input and without sockets and TLS.
 enum FuzzedConversation: String, CaseIterable, FuzzedInput {
   case usbmuxd
   case lockdown
@@ -79,7 +79,7 @@ enum FuzzedConversation: String, CaseIterable, FuzzedInput {
 
   func examples() throws -> [[UInt8]] {
     let capturedMessages = try FuzzedPhone.capturedMessages()
-    /// Returns the messages of a layer. Only one of those that end the connection is included, as the last message.
+    /// Returns the messages of a layer. Of the messages that end the connection, only the first is included, at the end.
     func stream(_ layer: String) -> [UInt8] {
       let messages = capturedMessages.filter { $0.layer == layer }
       func endsConnection(_ name: String) -> Bool {

@@ -22,7 +22,8 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
       "the merged file has the same rows")
   }
 
-  /// Returns whether the log or the journal, if there is one, was applied to the file.
+  /// Returns whether the log or the journal, if there is one, was applied to the file, and the three rows of the examples
+  /// are there.
   func accepts(_ bytes: [UInt8]) -> Bool {
     guard let files = Files(input: bytes), let database = Self.read(bytes) else { return false }
     let expectedStatus: DatabaseDetails.JournalStatus =

@@ -3,7 +3,7 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Sample items, encrypted with the keys of one keybag, which can also decrypt other bytes.
+/// Sample items that are encrypted with the keys of one keybag. The fuzzer tries these keys on its own bytes too.
 enum EncryptedSamples {
   static let secrets: [[UInt8]] = [Array("first secret".utf8), Array("second, longer secret".utf8)]
 
@@ -59,7 +59,7 @@ enum EncryptedSamples {
     }
   }
 
-  /// Returns blobs as in the rows of a device's database, of both versions, and their parts.
+  /// Returns an access control, blobs of every version as in the rows of a device's database, and an archived box.
   static func rows() throws -> [[UInt8]] {
     let key = SensitiveBytes(copying: Array(repeating: 9, count: 32))
     let keys = try DatabaseKeys(
@@ -79,7 +79,7 @@ enum EncryptedSamples {
     return rows
   }
 
-  /// Returns the secret of a blob, or `nil` if it cannot be decrypted.
+  /// Returns the secret of a blob; `nil` if the blob cannot be decrypted.
   static func open(_ blob: [UInt8]) -> [UInt8]? {
     guard let item = try? sampleKeys.keys.open(blob: blob, kind: .genericPassword) else { return nil }
     return item.secret?.withBytes { Array($0) } ?? []
@@ -89,7 +89,7 @@ enum EncryptedSamples {
 extension FuzzedFormat {
   /// A manifest with one record.
   private static var manifestWithOneRecord: [UInt8] {
-    // A text or data begins with its length in two bytes; FFFF means that it is missing.
+    // A string or data begins with its length in two bytes. The length FFFF means that it is missing.
     func field(_ text: String?) -> [UInt8] {
       guard let text else { return [255, 255] }
       return [UInt8(text.utf8.count >> 8), UInt8(text.utf8.count & 255)] + Array(text.utf8)
@@ -100,8 +100,9 @@ extension FuzzedFormat {
     let digest = field(String(repeating: "d", count: 20))
     let wrappedKey = field(nil)
     let mode: [UInt8] = [0x81, 0xA4]
-    let (inode, userAndGroup, threeTimes, size) = (8, 4 + 4, 3 * 4, 8)
-    let numbers = mode + [UInt8](repeating: 1, count: inode + userAndGroup + threeTimes + size)
+    // The sizes of the other numbers, in bytes.
+    let (inode, userAndGroup, timestamps, size) = (8, 4 + 4, 3 * 4, 8)
+    let numbers = mode + [UInt8](repeating: 1, count: inode + userAndGroup + timestamps + size)
     let protectionClassAndAttributeCount: [UInt8] = [3, 1]
     let attribute = field("com.apple.x") + field("y")
     let record =

@@ -33,7 +33,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         let reference = try PersistentReference(parsing: bytes)
         expect(try reference.serialized() == bytes, "a reference is written as it was read")
       case .der:
-        // Like Apple's decoder, this one accepts more than is encoded: entitlements, numeric strings, unsorted pairs.
+        // Like Apple's decoder, this decoder accepts more than is encoded: entitlements, numeric strings, unsorted pairs.
         try checkPropertyList(bytes, "DER", decode: DERPropertyList.decode, encode: DERPropertyList.encode)
       case .binaryPlist:
         // Nulls and sets are decoded, but never encoded.
@@ -111,7 +111,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
     let written = try file.serialized()
     let reread = try KeychainBackupFile(parsing: written)
     expect(try reread.serialized() == written, "a keychain file is written the same each time")
-    // The positions of entries may change.
+    // The order of the entries may change.
     let hasSameEntries = reread.entries.elementsEqual(file.entries) {
       $0.kind == $1.kind && $0.blob == $1.blob && $0.persistentReference == $1.persistentReference
     }

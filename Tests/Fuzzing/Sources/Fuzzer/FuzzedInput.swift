@@ -4,7 +4,7 @@ protocol FuzzedInput: RawRepresentable<String>, Sendable {
   func run(_ bytes: [UInt8])
   /// Returns valid inputs, from which the fuzzer starts.
   func examples() throws -> [[UInt8]]
-  /// Returns whether the bytes reach the code under test. An example that does not is useless to the fuzzer.
+  /// Returns whether the bytes reach the code under test. Other examples are useless to the fuzzer.
   func accepts(_ bytes: [UInt8]) -> Bool
 }
 

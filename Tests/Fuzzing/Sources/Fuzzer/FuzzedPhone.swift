@@ -92,7 +92,7 @@ final class FuzzedPhone: Sendable {
     let vectors: [Message]
     let pairRecords: [[String: Value]]
 
-    /// A member of a pairing record. Only texts are used.
+    /// A member of a pairing record. Only strings are used.
     enum Value: Decodable {
       case text(String)
       case other
@@ -114,10 +114,11 @@ final class FuzzedPhone: Sendable {
   /// Returns the captured messages of clients, with this device's identifier.
   static func capturedMessages() throws -> [(name: String, layer: String, bytes: [UInt8])] {
     guard let vectors else { throw Missing() }
+    let capturedUDID = "55A16284-5725385955A4A8EF"
     return vectors.vectors.filter { $0.from == "client" }.map { message in
       let digits = message.hex.compactMap { $0.hexDigitValue.map { UInt8($0) } }
       let bytes = stride(from: 1, to: digits.count, by: 2).map { digits[$0 - 1] << 4 | digits[$0] }
-      let forThisDevice = bytes.replacing(Array("55A16284-5725385955A4A8EF".utf8), with: Array(shared.device.udid.utf8))
+      let forThisDevice = bytes.replacing(Array(capturedUDID.utf8), with: Array(shared.device.udid.utf8))
       return (message.name, message.layer, forThisDevice)
     }
   }

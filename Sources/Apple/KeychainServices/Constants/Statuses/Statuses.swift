@@ -1,4 +1,4 @@
-// Results of keychain calls. Source: Apple `SecBase.h`, and `SecBasePriv.h` for private ones.
+// Results of keychain calls. Source: Apple `SecBase.h`, and `SecBasePriv.h` for private statuses.
 
 /// The Carbon name of `errSecSuccess`.
 public let noErr: OSStatus = 0
@@ -18,7 +18,7 @@ public let errSecAllocate: OSStatus = -108
 public let errSecUserCanceled: OSStatus = -128
 /// The call is not valid in the current state.
 public let errSecBadReq: OSStatus = -909
-/// The app has no access group, or none that allows this, or is not installed on the device.
+/// The app is not installed on the device, or has no access group that allows the call.
 public let errSecMissingEntitlement: OSStatus = -34018
 /// The keychain is waiting to be converted to a new format. Virtual devices never return this private status of Apple.
 public let errSecUpgradePending: OSStatus = -34019
@@ -38,9 +38,9 @@ public let errSecItemNotFound: OSStatus = -25300
 public let errSecNoSuchAttr: OSStatus = -25303
 /// The reference no longer refers to an item.
 public let errSecInvalidItemRef: OSStatus = -25304
-/// There is no such class, or the reference is to an item of another one.
+/// There is no such class, or the reference is to an item of another class.
 public let errSecNoSuchClass: OSStatus = -25306
-/// The device is locked, or the user would have to be asked but must not be.
+/// The device is locked, or authentication is required but not possible.
 public let errSecInteractionNotAllowed: OSStatus = -25308
 /// The user has to be authenticated first. A private status of Apple.
 public let errSecAuthNeeded: OSStatus = -25330

@@ -8,18 +8,18 @@ extension CommandError {
       return
     }
     self.init(
-      CommandExitStatus(error.category), Self.message(error, name: name), why: error.reason, try: error.call,
-      of: error.systemReason)
+      CommandExitStatus(error.category), Self.message(error, name: name), why: error.reason,
+      try: error.commandLineAdvice, of: error.systemReason)
     suggestsAnotherCopy = error.meaning.remedy == .anotherCopy
     if (error as? DataProtectionError)?.code == .roundsOverLimit {
       advice = "don't trust this file; --max-rounds raises the limit"
     }
   }
 
-  /// Creates an error about a device that cannot be backed up or restored to. The summary for a locked device already
-  /// names it.
+  /// Creates an error about a device that cannot be backed up or restored to.
   init(_ error: KeyhaulError, using device: String) {
-    self.init(error, doing: error.code == .deviceLocked ? nil : "cannot use \(device)")
+    // The summary for a locked device already contains the device's name.
+    self.init(error, failedAction: error.code == .deviceLocked ? nil : "cannot use \(device)")
   }
 
   private static func message(_ error: any ExplainedError, name: String) -> String {
@@ -69,7 +69,7 @@ extension CommandError {
 
   private static func damagedKeybagMessage(_ name: String) -> String { "\(name)'s keybag is damaged" }
 
-  /// Returns the error for a keybag with damaged class keys. The command has used the intact keys.
+  /// Returns the error for a keybag with damaged class keys, after the command has used the intact keys.
   static func damagedKeybag(of name: String, report: String) -> CommandError {
     CommandError(
       .damaged, damagedKeybagMessage(name), why: report,
@@ -80,7 +80,7 @@ extension CommandError {
 extension CommandError {
   /// Creates an error about a device, with the name that the user typed.
   init(_ error: KeyhaulError, device: String) {
-    // A signal can also end the wait for a lock.
+    // A signal can also end the wait for a device that another process uses.
     if error.isCancellation || error.code == .deviceBusy, let signal = Interruption.pending {
       self = Interruption.failure(signal, state: "no item was changed")
       return
@@ -99,10 +99,11 @@ extension CommandError {
       case .erased: "\(device) has erased itself"
       default: "\(device): \(error.summary)"
       }
-    self.init(CommandExitStatus(error.category), message, why: error.reason, try: error.call, of: error.errno)
+    self.init(
+      CommandExitStatus(error.category), message, why: error.reason, try: error.commandLineAdvice, of: error.errno)
     stage = error.stage
     // Nothing was unlocked, but the device has changed.
-    if error.code == .erased { (status, done) = (.doneBut, message) }
+    if error.code == .erased { (status, completedChange) = (.doneBut, message) }
   }
 }
 

@@ -1,8 +1,8 @@
 import KeyhaulKit
 import Reports
 
-/// Errors of a device's keychain, with the item and device that the user named, and the result code that an app gets on
-/// iOS.
+/// Creates the errors of a device's keychain. Many reasons contain the result code that an app gets on iOS for the same
+/// failure.
 enum ItemError {
   /// Returns the error for an item that could not be added.
   static func adding(_ item: KeychainItem, to device: String, error: KeyhaulError) -> CommandError {
@@ -28,7 +28,7 @@ enum ItemError {
         why: "the key for \"\(protection.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
         try: "keyhaul device passcode set \(ShellQuoting.quote(device)), or another --protection")
     default:
-      return unspecific(error, doing: "cannot add the item to \(device)", device: device)
+      return unspecific(error, failedAction: "cannot add the item to \(device)", device: device)
     }
   }
 
@@ -77,7 +77,7 @@ enum ItemError {
           "the key for \"\(ProtectionClass.whenPasscodeSetThisDeviceOnly.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
         try: "keyhaul device passcode set \(ShellQuoting.quote(device)), or another --new-protection")
     default:
-      return unspecific(error, doing: "cannot \(verb) items of \(device)", device: device)
+      return unspecific(error, failedAction: "cannot \(verb) items of \(device)", device: device)
     }
   }
 
@@ -95,7 +95,7 @@ enum ItemError {
 
   private static func locked(_ openDevice: DeviceSession, message: String) -> CommandError {
     CommandError(
-      .locked, message, why: lockedItems(of: openDevice),
+      .locked, message, why: lockedItemsReason(of: openDevice),
       try: "keyhaul device unlock \(ShellQuoting.quote(openDevice.name))")
   }
 
@@ -122,21 +122,21 @@ enum ItemError {
   static func finding(_ error: KeyhaulError, on openDevice: DeviceSession) -> CommandError {
     let device = openDevice.name
     guard error.code == .interactionNotAllowed else {
-      return unspecific(error, doing: "cannot search \(device)", device: device)
+      return unspecific(error, failedAction: "cannot search \(device)", device: device)
     }
     return CommandError(
       .locked, "\(device) is locked, so not all matching items can be read",
-      why: lockedItems(of: openDevice) ?? error.reason,
+      why: lockedItemsReason(of: openDevice) ?? error.reason,
       try: "keyhaul device unlock \(ShellQuoting.quote(device))")
   }
 
-  /// Returns the reason why items cannot be read: "11 items are in the class "when unlocked"; their keys are not in
-  /// memory".
-  private static func lockedItems(of openDevice: DeviceSession) -> String? {
+  /// Returns why items cannot be read: "11 items are in the class "when unlocked"; their keys are not in memory". `nil`
+  /// if the items cannot be counted, or if all keys are in memory.
+  private static func lockedItemsReason(of openDevice: DeviceSession) -> String? {
     guard let summaries = try? openDevice.keychain.rowSummaries(includingTombstones: false) else { return nil }
     let protections = summaries.compactMap(\.protection).filter { !openDevice.classKeys.hasKey(of: $0.keyClass) }
     guard !protections.isEmpty else { return nil }
-    // Omits "this device", because the lock affects both classes equally.
+    // Omits "this device", because a locked device lacks the keys of both variants of a class.
     let phrases = protections.map { $0.phrase.replacing(", this device", with: "") }
     let quotedPhrases = Set(phrases).sorted().map { "\"\($0)\"" }
     let classes = HumanReadable.list(quotedPhrases, conjunction: "or")
@@ -146,9 +146,9 @@ enum ItemError {
       : "\(count) are in the class \(classes); their keys are not in memory"
   }
 
-  /// Returns the error for any other reason, which needs no explanation about items.
-  private static func unspecific(_ error: KeyhaulError, doing subject: String, device: String) -> CommandError {
-    error.code.domain == .device ? CommandError(error, device: device) : CommandError(error, doing: subject)
+  /// Returns the error for all other codes, without an explanation about items.
+  private static func unspecific(_ error: KeyhaulError, failedAction: String, device: String) -> CommandError {
+    error.code.domain == .device ? CommandError(error, device: device) : CommandError(error, failedAction: failedAction)
   }
 }
 

@@ -7,16 +7,16 @@ import SystemPackage
 /// linked from another drive. If no other backup is found, the search follows links to a backup, or to a folder with
 /// backups directly in it.
 ///
-/// The search does not continue inside a backup. It keeps only the names in the open folders in memory.
+/// The search does not continue inside a backup. In memory, it keeps only the names in the folders that are being read.
 final class BackupFinder {
   /// The maximum depth of subfolders.
   static let maximumDepth = 64
-  /// The maximum number of names.
+  /// The maximum number of file and folder names in one search.
   static let maximumNameCount = 200_000
 
-  /// The extensions of backups in one file. Files with other names are recognized by their first bytes.
+  /// The file name extensions of single-file backups. Files with other names are recognized by their first bytes.
   static let endings = ContainerFormat.allCases.flatMap(\.endings) + [".backup"]
-  /// The signature in the header of a tar, and its offset in bytes. Source: POSIX, pax, "ustar Interchange Format".
+  /// The signature in a tar header, and its offset in bytes. Source: POSIX, pax, "ustar Interchange Format".
   private static let tarSignature = (offset: 257, text: Array("ustar".utf8))
 
   /// A folder that is being read.
@@ -27,9 +27,9 @@ final class BackupFinder {
   }
 
   private let system = FileSystem.real
-  /// The folder that was named.
+  /// The folder that the search was started with.
   private let folder: String
-  /// The result for the named folder if it could not be read.
+  /// The result for `folder` if it could not be read; otherwise `nil`.
   private var unreadableFolder: QueuedBackup?
   /// The folders to search after the open ones, in reverse order.
   private var remainingFolders: [String] = []
@@ -39,7 +39,7 @@ final class BackupFinder {
   private(set) var skipped = SkippedEntries()
 
   private var hasFoundBackup = false
-  /// The links so far, until a backup is found without following a link.
+  /// The links that were found. Empty once a backup was found without following a link.
   private var links: [String] = []
   /// The maximum number of links that are kept.
   private static let maximumLinkCount = 1_000
@@ -49,9 +49,9 @@ final class BackupFinder {
   /// Starts a search.
   ///
   /// - Parameters:
-  ///   - path: A folder. In a user's home folder, and on a macOS or Windows volume, only the usual folders for backups
-  ///     are searched.
-  ///   - limit: The maximum number of names.
+  ///   - path: A folder. If it is a user's home folder, or a macOS or Windows volume, and the usual backup folders in it
+  ///     contain backups, only these folders are searched.
+  ///   - limit: The maximum number of file and folder names to read.
   init(_ path: String, limit: Int = BackupFinder.maximumNameCount) {
     folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     remainingNameCount = limit
@@ -117,7 +117,7 @@ final class BackupFinder {
   /// Returns the backup at a path, or counts the entry as skipped. A folder that is not a backup is searched next.
   private func examine(_ path: String, named name: String) -> QueuedBackup? {
     guard !name.hasPrefix(".") else {
-      skipped.hidden += 1
+      skipped.hiddenNameCount += 1
       return nil
     }
     let status: FileStatus?
@@ -130,17 +130,17 @@ final class BackupFinder {
     case .directory:
       if Self.isBackup(path) { return QueuedBackup(path) }
       guard PathContent(of: path) == .directory else {
-        skipped.keychains += 1
+        skipped.keychainCount += 1
         return nil
       }
       return open(path)
     case .file:
       if Self.isBackupFile(path) { return QueuedBackup(path) }
-      skipped.files += 1
+      skipped.fileCount += 1
     case .link:
       skipped.addLink(path, to: target(of: name))
       if !hasFoundBackup, links.count < Self.maximumLinkCount { links.append(path) }
-    case .pipe, .other: skipped.specials += 1
+    case .pipe, .other: skipped.specialFileCount += 1
     // Deleted since its folder was read.
     case nil: break
     }
@@ -189,7 +189,7 @@ final class BackupFinder {
           try: "a folder closer to the backups"))
     }
     let names = entries.compactMap(\.validText)
-    skipped.unnamed += entries.count - names.count
+    skipped.invalidNameCount += entries.count - names.count
     // Sorts by bytes, so that the order is the same in every locale.
     openFolders.append(OpenFolder(path: path, names: names.sorted { $1.utf8.lexicographicallyPrecedes($0.utf8) }))
     return nil

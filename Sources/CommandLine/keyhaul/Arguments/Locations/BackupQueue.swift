@@ -1,7 +1,7 @@
 import KeyhaulKit
 
-/// The backups of a command on many backups, one after the other: first the arguments, then the paths of the list. For a
-/// folder, the queue returns the backups in it.
+/// The backups that a batch command processes, one after the other: first the arguments, then the paths in the list. For
+/// a folder, the queue returns the backups in it.
 final class BackupQueue {
   private var arguments: ArraySlice<String>
   private let pathList: PathList?
@@ -38,7 +38,7 @@ final class BackupQueue {
     var onlyPath: String?
     var hasFault = false
     while let queued = try search.next() {
-      // A folder that cannot be read gets its own result.
+      // A folder that cannot be read gets its own result, so it counts like another backup.
       guard queued.fault == nil else {
         hasFault = true
         continue
@@ -84,7 +84,7 @@ final class BackupQueue {
     return try pathList?.next()
   }
 
-  /// The counts of the folders' other entries so far.
+  /// The counts of the folder entries that have been skipped until now.
   var skipped: SkippedEntries {
     var all = earlierSkipped
     if let search { all.add(search.finder.skipped) }
@@ -110,17 +110,17 @@ struct QueuedBackup: Sendable {
 /// The counts of folder entries that were skipped, so that nothing is omitted silently.
 struct SkippedEntries: Equatable, Sendable {
   /// The number of links that were not followed.
-  var links = 0
+  var linkCount = 0
   /// The number of files that are not backups, judging by their names and first bytes.
-  var files = 0
+  var fileCount = 0
   /// The number of pipes, sockets and devices.
-  var specials = 0
+  var specialFileCount = 0
   /// The number of names that begin with a dot.
-  var hidden = 0
+  var hiddenNameCount = 0
   /// The number of names that are not UTF-8, which no argument can express.
-  var unnamed = 0
+  var invalidNameCount = 0
   /// The number of virtual devices and other keychains.
-  var keychains = 0
+  var keychainCount = 0
 
   private struct ListedLink: Equatable, Sendable {
     let path: String
@@ -140,36 +140,36 @@ struct SkippedEntries: Equatable, Sendable {
 
   /// Adds a link that is not followed.
   mutating func addLink(_ path: String, to target: String?) {
-    links += 1
+    linkCount += 1
     guard listedLinks.count < Self.maximumListedLinkCount, let target else { return }
     listedLinks.append(ListedLink(path: path, target: target))
   }
 
   /// Removes a link that is followed after all.
   mutating func removeLink(_ path: String) {
-    links -= 1
+    linkCount -= 1
     listedLinks.removeAll { $0.path == path }
   }
 
   /// Adds the counts of another folder.
   mutating func add(_ other: SkippedEntries) {
-    links += other.links
+    linkCount += other.linkCount
     listedLinks += other.listedLinks.prefix(max(0, Self.maximumListedLinkCount - listedLinks.count))
-    files += other.files
-    specials += other.specials
-    hidden += other.hidden
-    unnamed += other.unnamed
-    keychains += other.keychains
+    fileCount += other.fileCount
+    specialFileCount += other.specialFileCount
+    hiddenNameCount += other.hiddenNameCount
+    invalidNameCount += other.invalidNameCount
+    keychainCount += other.keychainCount
   }
 
   /// The counts, each with its noun for text and its name for JSON.
   var counts: [(name: String, noun: String, plural: String, count: Int)] {
     [
-      ("links", "link", "links", links), ("files", "other file", "other files", files),
-      ("special_files", "special file", "special files", specials),
-      ("hidden", "hidden name", "hidden names", hidden),
-      ("names_without_utf8", "name that is not UTF-8", "names that are not UTF-8", unnamed),
-      ("keychains", "keychain of another kind", "keychains of another kind", keychains),
+      ("links", "link", "links", linkCount), ("files", "other file", "other files", fileCount),
+      ("special_files", "special file", "special files", specialFileCount),
+      ("hidden", "hidden name", "hidden names", hiddenNameCount),
+      ("names_without_utf8", "name that is not UTF-8", "names that are not UTF-8", invalidNameCount),
+      ("keychains", "keychain of another kind", "keychains of another kind", keychainCount),
     ]
   }
 }

@@ -5,7 +5,7 @@ import KeyhaulKit
 enum KeychainLocation: Equatable, Sendable {
   /// A virtual device, with its name and folder.
   case device(name: String, directory: String)
-  /// A backup: a folder or one file. Its content decides, not its name.
+  /// A backup: a folder or one file. It is recognized by its content, not by its name.
   case backup(path: String)
   /// A file that may be a dump or a keychain database, judging by its first bytes.
   case dump(path: String)
@@ -13,14 +13,15 @@ enum KeychainLocation: Equatable, Sendable {
   case standardInput
 }
 
-/// The kind of file at a path. Distinguishes only what affects the meaning of an argument.
+/// The kind of file at a path. Kinds are separate only if they change what an argument means.
 enum PathContent: Equatable, Sendable {
   case absent
   case file
   /// A file that may be a dump or a keychain database: it begins like a property list, JSON, an SQLite database or a
   /// macOS file keychain. A backup in one file never begins like one of these.
   case possibleDump
-  /// A folder that contains keychain databases and is not a backup, such as any folder level of a Simulator.
+  /// A folder with keychain databases that is not a backup: a Simulator's folder, its `data` folder, or the folder that
+  /// directly contains the databases.
   case databaseDirectory(databases: [String])
   case device
   /// A folder that is not a virtual device.
@@ -57,8 +58,8 @@ enum PathContent: Equatable, Sendable {
 /// which is its folder `data`.
 enum KeychainDatabaseLocation {
   private static let subdirectories = ["", "/data/Library/Keychains", "/Library/Keychains"]
-  private static let names = ["keychain-2-debug.db", "keychain-2.db"]
-  /// The files at the top of a backup, which rule out any other meaning.
+  private static let databaseNames = ["keychain-2-debug.db", "keychain-2.db"]
+  /// The files in the top folder of a backup. A folder with one of them is treated as a backup.
   private static let backupFiles = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Info.plist"]
 
   /// Returns the databases in the first of the usual folders that has any; empty for a backup.
@@ -67,7 +68,7 @@ enum KeychainDatabaseLocation {
     guard !backupFiles.contains(where: { files.fileExists(atPath: "\(directory)/\($0)") }) else { return [] }
     let base = directory.hasSuffix("/") ? String(directory.dropLast()) : directory
     let databases = subdirectories.lazy.map { subdirectory in
-      names.map { "\(base)\(subdirectory)/\($0)" }.filter { files.fileExists(atPath: $0) }
+      databaseNames.map { "\(base)\(subdirectory)/\($0)" }.filter { files.fileExists(atPath: $0) }
     }
     return databases.first { !$0.isEmpty } ?? []
   }

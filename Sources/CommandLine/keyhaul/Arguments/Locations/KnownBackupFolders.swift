@@ -8,7 +8,7 @@ import SystemPackage
 /// Source: Apple, "Locate backups of your iPhone, iPad, or iPod touch" (support.apple.com/108809). idevicebackup2
 /// writes a folder named after the device's identifier into the folder that its user chooses.
 enum KnownBackupFolders {
-  /// The folders in a user's home folder.
+  /// The usual backup folders, relative to a user's home folder.
   static let belowHome = [
     // Finder and iTunes on macOS.
     "Library/Application Support/MobileSync/Backup",
@@ -24,7 +24,7 @@ enum KnownBackupFolders {
   /// The maximum number of names that are read in one folder.
   static let maximumNameCount = 1_000
 
-  /// Returns the folders of this user that contain backups.
+  /// Returns this user's folders that contain backups, and the backups of idevicebackup2 directly in the home folder.
   ///
   /// - Parameter environment: The environment variables. `HOME` names the home folder, and on Windows `USERPROFILE` and
   ///   `APPDATA`.
@@ -34,7 +34,7 @@ enum KnownBackupFolders {
     return distinct(homes.flatMap(folders(ofUser:)) + [roaming].compactMap(\.self).filter(containsBackups))
   }
 
-  /// Returns the folders that `all` searches first, for a message.
+  /// Returns the folders in which Finder, Apple Devices and iTunes keep backups, for a message.
   static func standardFolders(_ environment: [String: String]) -> [String] {
     guard let home = absoluteFolder(environment["HOME"]) else { return [] }
     return belowHome.prefix(3).map { "\(home)/\($0)" }
@@ -49,8 +49,8 @@ enum KnownBackupFolders {
     return distinct(candidates.filter(containsBackups))
   }
 
-  /// Returns the usual folders of a user that contain backups, and the backups of idevicebackup2 in the home folder and
-  /// in the folders in it.
+  /// Returns the usual folders of a user that contain backups, and other folders in the home folder with backups of
+  /// idevicebackup2. Also returns backups of idevicebackup2 that are directly in the home folder.
   private static func folders(ofUser home: String) -> [String] {
     let names = names(in: home)
     let usualFolders = belowHome.map { "\(home)/\($0)" }.filter(containsBackups)

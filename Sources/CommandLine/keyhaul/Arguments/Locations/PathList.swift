@@ -4,7 +4,7 @@ import SystemPackage
 /// Reads paths from a file or stream on demand: one per line, or separated by NUL bytes as `find -print0` writes them.
 /// The separator is NUL if the first bytes contain one.
 final class PathList {
-  /// The maximum length of a path, in bytes. No system has longer ones.
+  /// The maximum length of a path, in bytes. No system allows longer paths.
   static let maximumByteCount = 65_536
 
   private let name: String
@@ -15,7 +15,7 @@ final class PathList {
   private var buffered: [UInt8] = []
   private var start = 0
   private var isAtEnd = false
-  /// Whether the start was checked for a byte order mark.
+  /// Whether the start of the list was checked for a byte order mark.
   private var hasCheckedByteOrderMark = false
   private var separator: UInt8?
 
@@ -113,7 +113,7 @@ final class PathList {
     hasCheckedByteOrderMark = true
   }
 
-  /// Returns the separator; `nil` as long as neither a NUL byte, the end of a line nor the end of the list was read.
+  /// Returns the separator; `nil` until a NUL byte, the end of a line or the end of the list was read.
   private func detectedSeparator() -> UInt8? {
     if buffered.contains(0) { return 0 }
     return isAtEnd || buffered.contains(UInt8(ascii: "\n")) ? UInt8(ascii: "\n") : nil

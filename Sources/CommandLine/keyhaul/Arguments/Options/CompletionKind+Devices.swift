@@ -17,7 +17,8 @@ extension CompletionKind {
 
 /// Completes files as a shell does, for arguments with additional suggestions.
 enum FileCompletion {
-  /// Returns the paths that start with a prefix. Folders end in a slash. Hidden files need a dot in the prefix.
+  /// Returns the paths that start with a prefix and are safe for a shell. Folders end in a slash. Hidden files are
+  /// included only if the last component of the prefix begins with a dot.
   ///
   /// - Parameter prefix: The word typed so far.
   static func paths(startingWith prefix: String) -> [String] {
@@ -33,8 +34,8 @@ enum FileCompletion {
       .filter(isSafeForShell).sorted()
   }
 
-  /// Returns whether a path contains only safe characters. Bash expands suggestions, so a name that it would run or
-  /// split is not suggested.
+  /// Returns whether a path contains only safe characters. Bash expands suggestions, and could run or split a name with
+  /// other characters.
   static func isSafeForShell(_ path: String) -> Bool {
     path.unicodeScalars.allSatisfy {
       $0.properties.isAlphabetic || ("0"..."9").contains($0) || "._-+,@%/".unicodeScalars.contains($0)

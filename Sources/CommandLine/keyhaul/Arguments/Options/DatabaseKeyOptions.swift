@@ -1,7 +1,7 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// The option with keys for a keychain database that does not contain its own.
+/// The option with class keys for a keychain database that does not contain its own keys.
 struct DatabaseKeyOptions: ParsableArguments {
   @Option(
     name: [.customLong("class-keys-file"), .customLong("class-keys")],
@@ -13,7 +13,7 @@ struct DatabaseKeyOptions: ParsableArguments {
 
   init() {}
 
-  /// Returns the keys by class; empty if no file was given.
+  /// Returns the class keys; empty if no file was given.
   func keys(of subject: String, in session: Session) throws(CommandError) -> [KeyClass: SensitiveBytes] {
     guard let classKeysFile else { return [:] }
     let bytes = try session.classKeys(from: classKeysFile, of: subject)

@@ -23,7 +23,7 @@ struct DecryptionOptions: ParsableArguments {
   /// The maximum number of PBKDF2 iterations.
   var maximumIterations: Int { maxRounds?.value ?? IterationLimit.standard }
 
-  /// Whether the user set the maximum. If so, counts up to it need no confirmation.
+  /// Whether the user set the maximum. If so, Keyhaul does not ask about an unusually high count.
   var hasIterationLimit: Bool { maxRounds != nil }
 
   /// The storage for a large manifest or keychain while it is read.
@@ -42,7 +42,7 @@ struct DecryptionOptions: ParsableArguments {
     return try session.deviceKey(from: source, of: subject)
   }
 
-  /// The flags that change a result.
+  /// The given flags that can change a result, as text.
   var resultParameters: [String] {
     (deviceKeyFile != nil ? ["device key"] : []) + (maxRounds.map { ["--max-rounds \($0.value)"] } ?? [])
   }

@@ -10,7 +10,7 @@ enum HomeDirectory {
   /// - Parameters:
   ///   - flag: The value of `--home`; `nil` if the flag is absent.
   ///   - environment: The environment variables.
-  /// - Returns: The path; `nil` if none of these is set.
+  /// - Returns: The path; `nil` if neither the flag nor a variable is set.
   /// - Throws: `.usage` if `--home` is empty.
   static func path(flag: String?, environment: [String: String]) throws(CommandError) -> String? {
     if let flag {

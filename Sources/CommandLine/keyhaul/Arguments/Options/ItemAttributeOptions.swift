@@ -65,7 +65,7 @@ struct ItemAttributeOptions: ParsableArguments {
 extension ItemAttributeOptions {
   /// Returns the attributes that the flags specify.
   ///
-  /// - Parameter kind: The kind of the item; `nil` if it may be any.
+  /// - Parameter kind: The kind of the item; `nil` if the item may have any kind.
   /// - Throws: `.usage` for an attribute that items of this kind do not have, and for an empty access group.
   func attributes(of kind: ItemKind?) throws(CommandError) -> AttributeMap<PropertyValue> {
     var values: AttributeMap<PropertyValue> = [:]

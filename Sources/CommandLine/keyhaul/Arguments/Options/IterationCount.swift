@@ -4,6 +4,7 @@ import KeyhaulKit
 struct IterationCount: Equatable, Sendable {
   let value: Int
 
+  /// Creates a count from a number, with or without commas; `nil` if the text is 0 or not such a number.
   init?(argument: String) {
     let digits = argument.replacing(",", with: "")
     guard digits.allSatisfy({ $0.isASCII && $0.isNumber }), let value = UInt32(digits), value > 0 else { return nil }
@@ -15,7 +16,7 @@ struct IterationCount: Equatable, Sendable {
     var description: String { "it must be a number from 1 to \(HumanReadable.grouped(maximum))" }
   }
 
-  /// Parses a limit for reading, up to the largest value of a keybag's field.
+  /// Parses the largest count to accept when reading, up to the largest value of a keybag's field.
   @Sendable static func parse(_ argument: String) throws -> IterationCount {
     try parse(argument, atMost: Int(UInt32.max))
   }

@@ -11,7 +11,8 @@ import KeyhaulKit
 /// - A device is named by its name in the device folder, also with the prefix `device:`, or by a path with a slash.
 /// - A backup is named by its path.
 /// - If a path with a slash may be a device or a backup, its content decides.
-/// - If a name without a slash may be either, it must not mean both a device and another file in the working directory.
+/// - If a name without a slash may be either, it is rejected if it names both a device and another file in the working
+///   directory.
 ///
 /// The file system is accessed only through closures, so that tests need no files.
 struct ArgumentResolver {
@@ -58,7 +59,7 @@ struct ArgumentResolver {
   /// Finds a backup to read. The argument may also be a file inside the backup, or a folder that contains exactly one
   /// backup.
   ///
-  /// - Returns: The backup, or a dump or device if the argument names one. Its content is not checked here.
+  /// - Returns: The backup, or a dump or device if the argument names one. The content of a backup is not checked here.
   /// - Throws: `.notFound` if nothing has this name; `.usage` for an empty or ambiguous name.
   func backup(_ argument: String) throws(CommandError) -> KeychainLocation {
     guard !argument.isEmpty else { throw .usage("the backup's name is empty", try: "the path of a backup") }
@@ -131,7 +132,7 @@ struct ArgumentResolver {
     }
   }
 
-  /// Returns the folder of the device with a name; `nil` if the device folder has no such device.
+  /// Returns the folder of the device with the given name; `nil` if the device folder has no such device.
   private func directory(ofDevice name: String) -> String? {
     guard let home, DeviceName.isValid(name) else { return nil }
     let directory = "\(home)/\(name)"

@@ -27,7 +27,7 @@ enum BackupOutput {
     if output == "-" { return try checkStream(in: session) }
     try session.requireOutput(output, differsFrom: inputs)
     switch BackupDestination(path: output) {
-    case .directory(let path): try requireNoFile(at: path, in: output)
+    case .directory(let path): try rejectFile(at: path, in: output)
     case .file(let path, _): try requireSupportedEnding(of: path, in: output)
     case .stream: break
     }
@@ -52,7 +52,7 @@ enum BackupOutput {
   }
 
   /// Rejects a file at the path of a folder that is to be written.
-  private static func requireNoFile(at path: String, in output: String) throws(CommandError) {
+  private static func rejectFile(at path: String, in output: String) throws(CommandError) {
     var isDirectory: ObjCBool = false
     let name = String(path.reversed().drop { $0 == "/" }.reversed())
     guard !name.isEmpty, FileManager.default.fileExists(atPath: name, isDirectory: &isDirectory), !isDirectory.boolValue
@@ -61,7 +61,7 @@ enum BackupOutput {
       "\(name) already exists as a file", why: "\(output) means a folder", try: "another name, or \(name) for one file")
   }
 
-  /// Returns the destination of the backup, and whether it replaces something. If it does, asks first.
+  /// Returns the destination of the backup, and whether the backup replaces something there. Asks before replacing.
   ///
   /// - Parameters:
   ///   - output: The value of `-o`.
@@ -73,20 +73,22 @@ enum BackupOutput {
   ) throws(CommandError) -> (BackupDestination, replaces: Bool) {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
     let destination = BackupDestination(path: output)
-    let existing = existing(at: destination, deviceIdentifier: identifier)
-    if let existing, asks { try session.lock(existing, named: existing, for: .writing) }
-    if let existing, case .directory = destination { try requireOnlyBackup(in: existing, named: existing) }
+    let existingPath = existingPath(at: destination, deviceIdentifier: identifier)
+    if let existingPath, asks { try session.lock(existingPath, named: existingPath, for: .writing) }
+    if let existingPath, case .directory = destination {
+      try requireOnlyBackup(in: existingPath, named: existingPath)
+    }
     do throws(KeyhaulError) {
       try BackupInstaller().validateDestination(at: destination, for: identifier, replace: true)
     } catch {
       throw failure(error, writing: output)
     }
-    guard let existing else { return (destination, false) }
-    let replaced = existing + ownerNote(of: existing, unless: identifier)
+    guard let existingPath else { return (destination, false) }
+    let replacedBackup = existingPath + ownerNote(of: existingPath, unless: identifier)
     if asks {
-      try session.confirm("Replace \(replaced)?", action: "replacing \(replaced)")
+      try session.confirm("Replace \(replacedBackup)?", action: "replacing \(replacedBackup)")
     } else {
-      session.info("\(UntrustedText.escaped(replaced)) exists and would be replaced.")
+      session.info("\(UntrustedText.escaped(replacedBackup)) exists and would be replaced.")
     }
     return (destination, true)
   }
@@ -95,32 +97,32 @@ enum BackupOutput {
   ///
   /// - Parameter name: The user's name for the folder.
   static func requireOnlyBackup(in directory: String, named name: String) throws(CommandError) {
-    let unrelated: [String]
+    let unrelatedFiles: [String]
     do throws(KeyhaulError) {
-      unrelated = try BackupDirectory.unrelatedFiles(in: directory)
+      unrelatedFiles = try BackupDirectory.unrelatedFiles(in: directory)
     } catch {
       throw CommandError(backup: error, name: name)
     }
-    guard !unrelated.isEmpty else { return }
-    let names = unrelated.prefix(3).joined(separator: ", ") + (unrelated.count > 3 ? ", ..." : "")
+    guard !unrelatedFiles.isEmpty else { return }
+    let names = unrelatedFiles.prefix(3).joined(separator: ", ") + (unrelatedFiles.count > 3 ? ", ..." : "")
     throw .usage(
       "\(name) contains more than a backup",
-      why: "\(names) \(unrelated.count == 1 ? "is" : "are") not part of the backup and would be deleted with it",
-      try: "move \(unrelated.count == 1 ? "it" : "them") elsewhere first")
+      why: "\(names) \(unrelatedFiles.count == 1 ? "is" : "are") not part of the backup and would be deleted with it",
+      try: "move \(unrelatedFiles.count == 1 ? "it" : "them") elsewhere first")
   }
 
-  /// Returns a note about the device of an existing backup if it is another device, because the backup may be its only
-  /// one; otherwise empty.
-  private static func ownerNote(of existing: String, unless deviceIdentifier: String?) -> String {
-    guard let archive = try? BackupArchive.open(.path(existing), system: .real),
+  /// Returns a note that names the device of an existing backup; empty if the new backup is of the same device. The
+  /// existing backup may be the only backup of its device.
+  private static func ownerNote(of existingPath: String, unless deviceIdentifier: String?) -> String {
+    guard let archive = try? BackupArchive.open(.path(existingPath), system: .real),
       let identifier = archive.device.identifier,
       identifier != deviceIdentifier
     else { return "" }
     return " (a backup of \(archive.device.name ?? identifier))"
   }
 
-  /// Returns the file or backup that a new backup would replace; `nil` if there is none.
-  static func existing(at destination: BackupDestination, deviceIdentifier identifier: String?) -> String? {
+  /// Returns the path of the file or backup that a new backup would replace; `nil` if there is none.
+  static func existingPath(at destination: BackupDestination, deviceIdentifier identifier: String?) -> String? {
     let files = FileManager.default
     switch destination {
     case .file(let path, _): return files.fileExists(atPath: path) ? path : nil
@@ -152,7 +154,7 @@ enum BackupOutput {
     // Without a source, the temporary space was needed for the new backup.
     case .noTemporarySpace where source == nil:
       failure.message = "could not write \(name)"
-      failure.advice = error.call
+      failure.advice = error.commandLineAdvice
     case .occupied: failure.advice = "another name after -o"
     default: break
     }

@@ -7,7 +7,7 @@ import Reports
 /// remaining item.
 struct ItemSelection {
   let query: ItemQuery
-  /// The attributes that the user gave. An item of a kind without one of them cannot match.
+  /// The attributes that the user gave. An item cannot match if its kind lacks one of them.
   private let requestedCodes: Set<AttributeCode>
   let app: String?
   /// Whether any attribute was given. A command that changes items requires one, so that it never changes all items.
@@ -99,8 +99,9 @@ struct ItemSelection {
     }
   }
 
-  /// Returns the selection, for a command that changes items.
+  /// Returns the selection, for a command that changes or deletes items.
   ///
+  /// - Parameter verb: "update" or "delete".
   /// - Throws: `.usage` if no attribute was given.
   func required(to verb: String) throws(CommandError) -> ItemSelection {
     guard isRestricted else {
@@ -137,7 +138,9 @@ struct ItemSelection {
     }
   }
 
-  /// Returns the items that a deletion would delete, ordered by kind and row.
+  /// Returns the matching items for a change or deletion, ordered by kind and row.
+  ///
+  /// - Parameter verb: "change" or "delete".
   func rows(on openDevice: DeviceSession, to verb: String) throws(CommandError) -> [KeychainEntry] {
     try check(on: openDevice)
     do throws(KeyhaulError) {
@@ -149,13 +152,13 @@ struct ItemSelection {
 }
 
 extension KeychainItem {
-  /// Returns whether the access control contains a constraint, among others.
+  /// Returns whether the access control contains a constraint, alone or with others.
   fileprivate func requires(_ constraint: AccessConstraint) -> Bool {
     func requirements(_ control: PropertyDictionary?) -> [PropertyValue] {
       (control?[AccessOperation.decrypt.rawValue]?.dictionaryValue?.entries ?? []).map(\.key)
     }
-    let expected = requirements(AccessConstraint.operations([constraint]))
-    let existing = requirements(self[.accessControl]?.dictionaryValue)
-    return !expected.isEmpty && expected.allSatisfy(existing.contains)
+    let expectedRequirements = requirements(AccessConstraint.operations([constraint]))
+    let existingRequirements = requirements(self[.accessControl]?.dictionaryValue)
+    return !expectedRequirements.isEmpty && expectedRequirements.allSatisfy(existingRequirements.contains)
   }
 }

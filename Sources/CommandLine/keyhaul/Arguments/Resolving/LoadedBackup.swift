@@ -37,7 +37,7 @@ struct LoadedBackup {
     case warning(_ message: String, advice: String, ignoresQuiet: Bool = false)
     /// A line that only `-v` prints, because nothing is lost and every command accepts the backup.
     case detail
-    /// Another part of the program warns about it.
+    /// Another part of the program warns about the finding.
     case reportedElsewhere
   }
 
@@ -102,7 +102,7 @@ struct LoadedBackup {
     // A valid keyed seal shows that the count is the original one.
     if let seal = archive.seal, seal.isKeyed, seal.violations.isEmpty { return }
     guard archive.isEncrypted, let parameters = try? archive.keybag.derivationParameters(),
-      // Keyhaul asks about a far higher count.
+      // Before using a far higher count, Keyhaul asks the user.
       parameters.excessiveIterations == nil,
       let unusual = parameters.nonstandardIterations(hasTwoSteps: archive.manifest.manifestKey != nil)
     else { return }
@@ -166,8 +166,8 @@ extension LoadedBackup {
     "don't trust this copy; use the source device's own copy. If there is none, set IsEncrypted to true in the "
     + "Manifest.plist of another copy, and provide its password"
 
-  /// Returns the error if a password is given for a backup without one. The user probably expects another backup, and
-  /// anyone could have created this one.
+  /// Returns the error if a password is given for a backup without a password. The user probably means a different
+  /// backup, or someone has replaced the backup.
   func unexpectedPassword(_ source: SecretSource.Origin, try advice: String? = nil) -> CommandError {
     if let denied = archive.findings.first(where: { $0.kind == .passwordDenied }) {
       return CommandError(

@@ -36,7 +36,7 @@ struct LoadedDatabase {
         case .none, .unreadable, .unrelated, .journalUnreadable: try Digest.sha256(file)
         }
     } catch {
-      throw CommandError(error, doing: "cannot read \(name)")
+      throw CommandError(error, failedAction: "cannot read \(name)")
     }
     dump = KeychainDump(database, opened: rows, hasGivenKeys: !classKeys.isEmpty)
     try checkKeys(named: name, hasGivenKeys: !classKeys.isEmpty, in: session)
@@ -57,7 +57,7 @@ struct LoadedDatabase {
       "nothing in \(name) can be decrypted", why: "the keys are not in the database", try: "--class-keys-file PATH")
   }
 
-  /// Reads the three files as they were at one moment. If they change in the meantime, reads them again.
+  /// Reads the three files, all in the state of one moment. If a file changes in the meantime, reads them all again.
   ///
   /// - Throws: `.busy` if they keep changing.
   private static func bytes(
@@ -124,7 +124,7 @@ struct LoadedDatabase {
     zip(earlier.all, FileStatuses(of: path).all).allSatisfy { before, after in
       switch (before, after) {
       case (nil, nil): true
-      // SQLite may change the owner of a log to the owner of the database.
+      // Compares only the content, because SQLite may change the owner of a log to the owner of the database.
       case (let before?, let after?): after.hasUnchangedBytes(since: before)
       // SQLite creates an empty log when it opens a database.
       case (let file?, nil), (nil, let file?): file.byteCount == 0

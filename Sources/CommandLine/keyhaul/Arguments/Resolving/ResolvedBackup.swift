@@ -82,10 +82,10 @@ struct ResolvedBackup {
       "\(command) cannot read standard input", why: "a stream can be read only once", try: "a folder or a file")
   }
 
-  /// Locks the backup until the session ends, and returns its location for reading.
+  /// Takes the backup's file lock until the session ends, and returns the location for reading.
   ///
   /// - Throws: `.usage` if the path is a folder of backups, or if standard input already has another use; `.busy` if
-  ///   another process has locked the backup.
+  ///   another process uses the backup.
   func location(
     for access: BackupLock.Access = .reading, in session: Session
   ) throws(CommandError) -> BackupLocation {
@@ -114,7 +114,7 @@ struct ResolvedBackup {
     return try Interruption.exitingImmediatelyOnSignal(read)
   }
 
-  /// Locks the backup, reads the parts that need no password, and warns about its findings.
+  /// Takes the backup's file lock, reads the parts that need no password, and warns about the findings.
   ///
   /// - Parameters:
   ///   - access: Whether the command reads or changes the backup.
@@ -141,7 +141,7 @@ struct ResolvedBackup {
 
   /// Warns about the findings of a backup that was read, unless the command's own output states them.
   private func warnAboutFindings(of loaded: LoadedBackup, for purpose: BackupPurpose, in session: Session) {
-    let printsPlan = purpose == .planning && !session.isJSON && !session.isOneOfMany
+    let printsPlan = purpose == .planning && !session.isJSON && !session.isPartOfBatch
     loaded.warnAboutFindings(in: session) { finding in
       // A printed plan starts with these two findings.
       printsPlan && (finding == .stateMissing || finding == .versionMissing)
@@ -156,12 +156,12 @@ struct ResolvedBackup {
     }
   }
 
-  /// Warns about files that others may read: in a backup that is not encrypted as it claims, in a decrypted copy, and in
-  /// what an interrupted run left next to the backup.
+  /// Warns about files that others may read: in a backup that falsely claims to be encrypted, in a decrypted copy, and
+  /// in what an interrupted run left next to the backup.
   func warnAboutExposedFiles(of loaded: LoadedBackup, in session: Session) {
-    if let claim = loaded.archive.findings.first(where: { $0.kind == .falseClaim }) {
+    if let finding = loaded.archive.findings.first(where: { $0.kind == .falseClaim }) {
       session.warn(
-        "\(name) says that it is encrypted, but it is not", why: claim.description,
+        "\(name) says that it is encrypted, but it is not", why: finding.description,
         try: "don't trust this copy; anyone can read its files", ignoresQuiet: true)
     }
     if loaded.archive.findings.contains(.decryptedCopy) {

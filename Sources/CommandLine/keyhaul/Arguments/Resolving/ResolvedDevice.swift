@@ -67,15 +67,18 @@ struct ResolvedDevice {
     }
   }
 
-  /// Runs a closure with open sessions of up to two devices, for reading.
+  /// Runs a closure with open sessions of a target and a source device, for reading. A device that was not named is `nil`.
   static func withSessions<Value>(
-    _ first: ResolvedDevice?, _ second: ResolvedDevice?, _ body: (DeviceSession?, DeviceSession?) throws -> Value
+    target: ResolvedDevice?, sourceDevice: ResolvedDevice? = nil,
+    _ body: (_ target: DeviceSession?, _ sourceDevice: DeviceSession?) throws -> Value
   ) throws -> Value {
-    guard let first else {
-      guard let second else { return try body(nil, nil) }
-      return try second.withSession(.reading) { try body(nil, $0) }
+    guard let target else {
+      guard let sourceDevice else { return try body(nil, nil) }
+      return try sourceDevice.withSession(.reading) { try body(nil, $0) }
     }
-    return try first.withSession(.reading) { device in try withSessions(nil, second) { try body(device, $1) } }
+    return try target.withSession(.reading) { openTarget in
+      try withSessions(target: nil, sourceDevice: sourceDevice) { try body(openTarget, $1) }
+    }
   }
 
   /// Deletes the device's folder and all its contents.
@@ -94,20 +97,20 @@ struct ResolvedDevice {
   }
 
   /// Rejects deleting a device whose folder contains unrelated files.
-  func requireNoUnrelatedFiles() throws(CommandError) {
-    let unrelated: [String]
+  func rejectUnrelatedFiles() throws(CommandError) {
+    let unrelatedFiles: [String]
     do throws(KeyhaulError) {
       let (home, name) = try DeviceSet.locate(device.directory, home: DeviceSet(path: "."))
-      unrelated = try home.unrecognizedFiles(of: name)
+      unrelatedFiles = try home.unrecognizedFiles(of: name)
     } catch {
       throw CommandError(error, device: name)
     }
-    guard !unrelated.isEmpty else { return }
-    let names = unrelated.prefix(3).joined(separator: ", ") + (unrelated.count > 3 ? ", ..." : "")
+    guard !unrelatedFiles.isEmpty else { return }
+    let names = unrelatedFiles.prefix(3).joined(separator: ", ") + (unrelatedFiles.count > 3 ? ", ..." : "")
     let (message, advice) = Self.unrelatedFilesMessage(in: name)
     throw .usage(
       message,
-      why: "\(names) \(unrelated.count == 1 ? "is" : "are") not part of the device and would be deleted with it",
+      why: "\(names) \(unrelatedFiles.count == 1 ? "is" : "are") not part of the device and would be deleted with it",
       try: advice)
   }
 

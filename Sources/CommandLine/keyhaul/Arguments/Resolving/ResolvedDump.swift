@@ -23,7 +23,7 @@ struct ResolvedDump {
   /// "dump" or "database".
   var noun: String { contents.format.noun }
 
-  /// The disclaimer that every report about it contains.
+  /// The disclaimer that every report about the dump or database contains.
   var disclaimer: DumpDisclaimer { DumpDisclaimer(contents, named: name) }
 
   /// The files that are read, which no output may replace.
@@ -58,7 +58,7 @@ struct ResolvedDump {
     do throws(DataProtectionError) {
       digest = try Digest.sha256(bytes)
     } catch {
-      throw CommandError(error, doing: "cannot read \(name)")
+      throw CommandError(error, failedAction: "cannot read \(name)")
     }
   }
 
@@ -123,7 +123,7 @@ struct ResolvedDump {
   func side(comparesWithBackup: Bool) -> ComparisonSide {
     var items: [KeychainEntry] = []
     var omissions: [MigrationPlan.Decision] = []
-    // Tombstones are not items. When compared with a backup, they are items that a backup may contain.
+    // Tombstones count only in a comparison with a backup, because a backup may contain tombstones.
     for entry in contents.entries where comparesWithBackup || entry.readablePart?.isTombstone != true {
       let candidate = entry.readablePart.map { item in
         ExportCandidate(

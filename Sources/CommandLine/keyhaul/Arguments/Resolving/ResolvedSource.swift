@@ -1,7 +1,7 @@
 import KeyhaulKit
 
-/// The device, backup or dump that an argument names. A command looks it up once, and passes this value on instead of
-/// the text.
+/// The device, backup or dump that an argument names. A command looks the argument up once, and then uses only this
+/// value.
 enum ResolvedSource {
   case device(ResolvedDevice)
   case backup(ResolvedBackup)
@@ -9,7 +9,7 @@ enum ResolvedSource {
   case dump(ResolvedDump)
 
   var isDevice: Bool { if case .device = self { true } else { false } }
-  /// Whether it is a keychain database.
+  /// Whether the source is a keychain database.
   var isDatabase: Bool { if case .dump(let dump) = self { dump.isDatabase } else { false } }
   var isBackup: Bool { if case .backup = self { true } else { false } }
 

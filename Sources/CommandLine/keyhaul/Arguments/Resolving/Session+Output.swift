@@ -13,7 +13,7 @@ extension Session {
     try confirm("Replace \(output)?", action: "replacing \(output)")
   }
 
-  /// Rejects an output that is an input, is inside one, or is in the folder of a device, which it could damage.
+  /// Rejects an output that is an input, or that is inside an input or a device's folder, because it would damage them.
   ///
   /// - Parameters:
   ///   - output: The path to write.

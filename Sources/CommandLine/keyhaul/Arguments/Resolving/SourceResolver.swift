@@ -45,9 +45,9 @@ struct SourceResolver {
     }
   }
 
-  /// Returns the backup at a path. If the path differs from the argument, messages use the path.
+  /// Returns the backup at a path. If the argument is another file or folder, messages use the path.
   private func backup(_ argument: String, at path: String) -> ResolvedBackup {
-    // An identifier that selects a backup stays as it was typed.
+    // An argument that is not a path is an identifier that selects the backup. Messages show it as it was typed.
     let content = path == argument ? .absent : PathContent(of: argument)
     guard content != .absent else { return ResolvedBackup(argument: argument, path: path) }
     let (source, backup) = (UntrustedText.escaped(argument), UntrustedText.escaped(path))
@@ -63,7 +63,7 @@ struct SourceResolver {
     case dump(ResolvedDump)
   }
 
-  /// Finds a backup, a dump or a database. Rejects keys for a keychain database if it is not one.
+  /// Finds a backup, a dump or a database. Rejects `--class-keys-file` if the source is not a keychain database.
   ///
   /// - Throws: `.usage` for a device.
   func backupOrDump(_ argument: String) throws(CommandError) -> BackupOrDump {
@@ -89,7 +89,7 @@ struct SourceResolver {
     }
   }
 
-  /// Finds a Simulator's keychain, for an argument that usually names a device.
+  /// Finds a keychain database, such as a Simulator's, for an argument that usually names a device.
   ///
   /// - Returns: `nil` if the argument is something else, such as a device.
   func simulator(_ argument: String) throws(CommandError) -> ResolvedDump? {
@@ -98,7 +98,7 @@ struct SourceResolver {
     return dump.isDatabase ? dump : nil
   }
 
-  /// Returns a valid name for a new device.
+  /// Returns the device name in an argument. Rejects a name that no device can have.
   func newDeviceName(_ argument: String) throws(CommandError) -> String { try resolver.deviceName(argument) }
 }
 

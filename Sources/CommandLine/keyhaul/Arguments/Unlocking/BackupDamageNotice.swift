@@ -8,10 +8,10 @@ struct BackupDamageNotice {
 
   /// Warns about damage that has not been reported yet, and about damaged class keys that no item needs.
   ///
-  /// - Parameter isNamedLater: Whether a question or an error will state the damage. If so, only damaged class keys
-  ///   cause a warning.
-  func warn(in session: Session, isNamedLater: Bool = false) {
-    for damage in isNamedLater ? [] : opened.damage {
+  /// - Parameter isStatedLater: Whether a question or an error will state the damage. If so, only damaged class keys
+  ///   that no item needs cause a warning.
+  func warn(in session: Session, isStatedLater: Bool = false) {
+    for damage in isStatedLater ? [] : opened.damage {
       switch damage {
       // These were reported when the backup was opened.
       case .keychainChanged, .finding: continue

@@ -28,8 +28,8 @@ extension BackupUnlocker {
     return HardwareKey(.given, givenKey, fallback: try sourceDeviceKey(excluding: target))
   }
 
-  /// Returns the hardware key to use: the candidate, or a fallback if the candidate belongs to another device. Warns if
-  /// the user gave that candidate.
+  /// Returns the hardware key to use: the candidate, or its fallback if the candidate belongs to another device and has
+  /// a fallback. Warns if the user gave a key of another device.
   ///
   /// - Parameters:
   ///   - candidate: A hardware key with its fallbacks.
@@ -62,7 +62,7 @@ extension BackupUnlocker {
 
   /// Reports which virtual device's key decrypted items, if Keyhaul found that device itself.
   func reportDeviceKeySource(_ usedKey: HardwareKey?) {
-    guard let device = usedKey?.homeDevice else { return }
+    guard let device = usedKey?.homeDeviceName else { return }
     // In a backup without a password, the hardware key wraps every class key, so all items need it.
     let items = archive.isEncrypted ? "this-device-only items" : "its items"
     session.info("\(UntrustedText.escaped(name)): \(items) were decrypted with the key of \(device)")
@@ -90,7 +90,8 @@ extension BackupUnlocker {
     session.warn(
       "the key of \(device.name) cannot be read: this-device-only items in \(name) cannot be decrypted",
       why: "\(error.summary): \(error.reason)",
-      try: error.code == .deviceBusy ? "run it again when no other process uses \(device.name)" : error.call,
+      try: error.code == .deviceBusy
+        ? "run it again when no other process uses \(device.name)" : error.commandLineAdvice,
       of: error.errno)
   }
 
@@ -109,7 +110,7 @@ extension BackupUnlocker {
     do throws(KeyhaulError) {
       return try archive.sourceDevice(in: devices, excluding: target, verb: session.commandName, onSkip: onUnreadable)
     } catch {
-      throw CommandError(error, doing: "cannot look for the source device of \(name)")
+      throw CommandError(error, failedAction: "cannot look for the source device of \(name)")
     }
   }
 }

@@ -3,7 +3,7 @@ import KeyhaulKit
 extension BackupUnlocker {
   /// Checks the keybag's iteration count before asking for a password. Rejects a count over the limit, and asks about
   /// an unusually high one.
-  func checkRounds() throws(CommandError) {
+  func checkIterationCount() throws(CommandError) {
     do throws(KeyhaulError) {
       try BackupKey.checkRounds(of: archive, acceptingAtMost: options.maximumIterations)
     } catch {
@@ -48,5 +48,5 @@ extension BackupUnlocker {
 
 extension Keybag {
   /// The iterations of both derivations.
-  var totalIterations: Int { Int(iterations ?? 0) + Int(secondRound?.rounds ?? 0) }
+  var totalIterations: Int { Int(iterations ?? 0) + Int(secondStep?.iterations ?? 0) }
 }

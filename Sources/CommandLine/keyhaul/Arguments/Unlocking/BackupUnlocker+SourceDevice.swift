@@ -11,8 +11,8 @@ extension BackupUnlocker {
     let items: SourceDeviceItems?
   }
 
-  /// Returns the source device with its items: the one that the user named, or the target or a virtual device with the
-  /// identifier that the backup states.
+  /// Returns the source device with its items. If the user named no device, this is the target or a virtual device with
+  /// the identifier that the backup states.
   ///
   /// - Parameters:
   ///   - opened: The backup, decrypted with the same key.
@@ -38,7 +38,8 @@ extension BackupUnlocker {
     } catch {
       session.info(
         UntrustedText.escaped(
-          "Items that are on \(device.name) but not in \(name) cannot be listed: \(error.reason). Try: \(error.call)."))
+          "Items that are on \(device.name) but not in \(name) cannot be listed: \(error.reason). "
+            + "Try: \(error.commandLineAdvice)."))
       return AvailableSourceDevice(name: device.name, unlockedBackup: unlockedBackup, items: nil)
     }
   }

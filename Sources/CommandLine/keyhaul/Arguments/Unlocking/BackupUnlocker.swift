@@ -1,8 +1,8 @@
 import KeyhaulKit
 import Reports
 
-/// Decrypts one backup, in the same way for every command. It derives the password's key once, and uses it for
-/// everything else.
+/// Decrypts one backup, in the same way for every command. A command derives the password's key once, and passes the key
+/// to `open`, `reader` and `classKeys`.
 final class BackupUnlocker {
   let loaded: LoadedBackup
   let options: DecryptionOptions
@@ -36,7 +36,7 @@ final class BackupUnlocker {
   func key<Tag>(_ flags: SecretFlags<Tag>, unexpectedPassword advice: String? = nil) throws(CommandError)
     -> BackupKey
   {
-    try checkRounds()
+    try checkIterationCount()
     if !archive.isEncrypted {
       guard let source = try flags.origin(environment: session.environment) else { return try key(password: nil) }
       // A backup with a false claim of encryption may still have an encrypted keybag.
@@ -59,7 +59,7 @@ final class BackupUnlocker {
     }
   }
 
-  /// Tries the passwords that are available for one of many backups, and returns the key of the first that is right.
+  /// Tries the passwords that are available for a backup in a batch, and returns the key of the first right password.
   ///
   /// - Returns: `nil` if no password is available.
   /// - Throws: `.wrongPassword` if all of them are wrong.
@@ -93,7 +93,7 @@ final class BackupUnlocker {
     password: consuming Secret?, remembering keys: DerivedKeyCache? = nil
   ) throws(CommandError) -> BackupKey {
     let start = ContinuousClock.now
-    let key = try deriving(rounds: archive.keybag.totalIterations) { (progress) throws(KeyhaulError) in
+    let key = try deriving(iterationCount: archive.keybag.totalIterations) { (progress) throws(KeyhaulError) in
       try archive.unlock(
         password: password, acceptingAtMost: options.maximumIterations, remembering: keys, progress: progress)
     }
@@ -105,10 +105,10 @@ final class BackupUnlocker {
 
   /// Shows progress while a key is derived, and explains errors with the backup's name.
   func deriving<Value: ~Copyable, Failure: ExplainedError>(
-    rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
+    iterationCount: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
   ) throws(CommandError) -> Value {
     do throws(Failure) {
-      return try session.deriving(rounds: rounds, body)
+      return try session.deriving(iterationCount: iterationCount, body)
     } catch {
       try Interruption.check()
       throw CommandError(backup: error, name: name)
@@ -120,10 +120,10 @@ final class BackupUnlocker {
   /// Decrypts the backup with the hardware key that the user gave, or with the key of a virtual device that made the
   /// backup. A backup without a keychain has no items.
   func open(
-    with password: PasswordFlags, for use: BackupPurpose = .reading
+    with password: PasswordFlags, for purpose: BackupPurpose = .reading
   ) throws(CommandError) -> UnlockedBackup {
     let hardware = try hardwareKey()
-    return try open(with: try key(password), hardware: hardware, for: use)
+    return try open(with: try key(password), hardware: hardware, for: purpose)
   }
 
   /// Decrypts the backup with a key that was already derived.
@@ -131,14 +131,14 @@ final class BackupUnlocker {
   /// - Parameters:
   ///   - key: The key of the password.
   ///   - hardware: The hardware key; `nil` if there is none.
-  ///   - use: The purpose. Every purpose except reading requires a keychain.
+  ///   - purpose: The purpose. Every purpose except reading requires a keychain.
   func open(
-    with key: BackupKey, hardware: HardwareKey?, for use: BackupPurpose = .reading
+    with key: BackupKey, hardware: HardwareKey?, for purpose: BackupPurpose = .reading
   ) throws(CommandError) -> UnlockedBackup {
     let hardware = usableKey(hardware, with: key)
     let opened = try reportingDetails { () throws(KeyhaulError) in
       try session.computing { () throws(KeyhaulError) in
-        try archive.open(with: key, deviceKey: hardware?.key, for: use)
+        try archive.open(with: key, deviceKey: hardware?.key, for: purpose)
       }
     }
     if !opened.hardware.proven.isEmpty { reportDeviceKeySource(hardware) }
@@ -147,21 +147,22 @@ final class BackupUnlocker {
 
   /// Decrypts the backup for a caller that processes the items one by one without keeping them.
   func reader(
-    with key: BackupKey, hardware: HardwareKey?, for use: BackupPurpose
+    with key: BackupKey, hardware: HardwareKey?, for purpose: BackupPurpose
   ) throws(CommandError) -> BackupItemReader {
     let hardware = usableKey(hardware, with: key)
     let reader = try explainingErrors { () throws(KeyhaulError) in
-      try archive.reader(with: key, deviceKey: hardware?.key, for: use)
+      try archive.reader(with: key, deviceKey: hardware?.key, for: purpose)
     }
     for note in reader.anomalies { report(note) }
     if !reader.hardware.proven.isEmpty { reportDeviceKeySource(hardware) }
     return reader
   }
 
-  /// A backup that was decrypted for a target device. Names the source device if its key was available.
+  /// A backup that was decrypted for a target device.
   struct BackupForDevice {
     let backup: UnlockedBackup
-    let sourceDevice: String?
+    /// The name of the virtual device that made the backup; `nil` if Keyhaul did not use such a device's key.
+    let sourceDeviceName: String?
   }
 
   /// Decrypts the backup with the target's hardware key. The source device's key, if available, adds the names of the
@@ -171,15 +172,15 @@ final class BackupUnlocker {
   ///   - key: The key of the password.
   ///   - hardware: A key that may be the source device's.
   ///   - target: The target's key; `nil` if the target is a Simulator, which has none.
-  ///   - use: The purpose: a plan or a restore.
+  ///   - purpose: The purpose: a plan or a restore.
   func open(
-    with key: BackupKey, hardware: HardwareKey?, onto target: HardwareKey?, for use: BackupPurpose
+    with key: BackupKey, hardware: HardwareKey?, onto target: HardwareKey?, for purpose: BackupPurpose
   ) throws(CommandError) -> BackupForDevice {
-    let sourceDevice = usableKey(hardware, with: key)
+    let sourceKey = usableKey(hardware, with: key)
     let opened = try reportingDetails { () throws(KeyhaulError) in
-      try archive.open(with: key, deviceKey: target?.key, sourceKey: sourceDevice?.key, for: use)
+      try archive.open(with: key, deviceKey: target?.key, sourceKey: sourceKey?.key, for: purpose)
     }
-    return BackupForDevice(backup: opened, sourceDevice: sourceDevice?.homeDevice)
+    return BackupForDevice(backup: opened, sourceDeviceName: sourceKey?.homeDeviceName)
   }
 
   /// Returns the class keys of the backup, for its files.
@@ -202,7 +203,7 @@ final class BackupUnlocker {
     for note in opened.anomalies { report(note) }
     var details = DecryptionDetails(of: loaded, in: session)
     details.record(opened.items)
-    details.report(tryingTook: start.duration(to: .now))
+    details.report(decryptionTime: start.duration(to: .now))
     return opened
   }
 
@@ -219,7 +220,7 @@ final class BackupUnlocker {
 
   // MARK: Messages
 
-  /// Reports that the password was accepted in another form than it was given.
+  /// Reports that the password was accepted in a different form than the given one.
   private func reportNormalization(_ form: PasswordNormalization) {
     switch form {
     case .asTyped: return

@@ -28,13 +28,13 @@ struct DecryptionDetails {
 
   /// Prints the details.
   ///
-  /// - Parameter duration: The time that it took to try all items; `nil` if it was not measured.
-  func report(tryingTook duration: Duration? = nil) {
+  /// - Parameter decryptionTime: The time that it took to try all items; `nil` if it was not measured.
+  func report(decryptionTime: Duration? = nil) {
     session.debug(
       "\(UntrustedText.escaped(loaded.name)): \(readableCount) of \(HumanReadable.count(count, "item")) can be decrypted here"
     )
     session.debug("  \(loaded.archive.digest)", level: 2)
-    if let duration { session.debug("  tried in \(Int(duration / .milliseconds(1))) ms", level: 2) }
+    if let decryptionTime { session.debug("  tried in \(Int(decryptionTime / .milliseconds(1))) ms", level: 2) }
     for line in lines { session.debug(line, level: 2) }
   }
 }

@@ -1,11 +1,11 @@
 import KeyhaulKit
 
-/// A hardware key that may belong to a backup's source device. Only the items of the backup can prove it.
+/// A hardware key that may belong to a backup's source device. Only the items of the backup can prove this.
 final class HardwareKey: Sendable {
   enum Source: Sendable {
     /// The user gave it with `--device-key-file` or `--device-key-fd`.
     case given
-    /// The key of a device that the user named next to the backup.
+    /// The key of a device that the user named in the same command as the backup.
     case named
     /// The key of a virtual device with the identifier that the backup states.
     case homeDirectory(name: String, isPublished: Bool)
@@ -13,7 +13,7 @@ final class HardwareKey: Sendable {
 
   let source: Source
   let key: DeviceKey
-  /// The key to try if this one decrypts nothing.
+  /// The key to try if this key decrypts nothing.
   let fallback: HardwareKey?
 
   init(_ source: Source, _ key: DeviceKey, fallback: HardwareKey? = nil) {
@@ -25,8 +25,8 @@ final class HardwareKey: Sendable {
   /// Whether Keyhaul only assumes that this is the source device's key, because the user did not give it.
   var isGuess: Bool { if case .given = source { false } else { true } }
 
-  /// The name of the virtual device that it belongs to; `nil` if it comes from elsewhere.
-  var homeDevice: String? { if case .homeDirectory(let name, _) = source { name } else { nil } }
+  /// The name of the virtual device that the key belongs to; `nil` if Keyhaul did not find the key in the device folder.
+  var homeDeviceName: String? { if case .homeDirectory(let name, _) = source { name } else { nil } }
 
   /// Whether anyone can compute the key.
   var isPublished: Bool { if case .homeDirectory(_, let isPublished) = source { isPublished } else { false } }

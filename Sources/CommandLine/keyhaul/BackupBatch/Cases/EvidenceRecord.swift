@@ -74,9 +74,9 @@ struct EvidenceRecord {
   func compared(with later: EvidenceRecord) -> EvidenceComparison {
     var changed = entries.filter { path, status in later.entries[path]?.isUnchanged(since: status) != true }.map(\.key)
     changed += later.entries.keys.filter { entries[$0] == nil }
-    let namedPaths = changed.sorted().prefix(EvidenceComparison.maximumNamedCount).map { $0.isEmpty ? "." : $0 }
+    let namedPaths = changed.sorted().prefix(EvidenceComparison.maximumPathCount).map { $0.isEmpty ? "." : $0 }
     return EvidenceComparison(
-      count: entries.count, byteCount: byteCount, changedPaths: namedPaths, changedCount: changed.count,
+      entryCount: entries.count, byteCount: byteCount, changedPaths: namedPaths, changedCount: changed.count,
       gap: gap ?? later.gap)
   }
 }

@@ -25,7 +25,7 @@ struct NDJSONFormatter: ResultFormatter {
 /// Formats the results as one JSON document (`backup-list/1`).
 struct JSONListFormatter: ResultFormatter {
   let verb: String
-  /// The folder that was named; `nil` if there were other or more arguments.
+  /// The folder that was the only argument; `nil` if the argument is not a folder or there are several arguments.
   let folder: String?
   let hasSummary = true
 
@@ -64,7 +64,7 @@ struct FieldsFormatter: ResultFormatter {
 struct CSVFormatter: ResultFormatter {
   let columns: [ResultColumn]
   /// Whether the table goes to a terminal, where control characters must be escaped.
-  let isShown: Bool
+  let isOnTerminal: Bool
   let hasSummary = false
 
   /// The columns of all commands.
@@ -91,6 +91,6 @@ struct CSVFormatter: ResultFormatter {
   func foot(_ summary: BatchSummary) -> String { "" }
 
   private func line(_ fields: [String]) -> String {
-    isShown ? UntrustedText.escaped(CSV.fields(fields)) + "\n" : CSV.line(fields)
+    isOnTerminal ? UntrustedText.escaped(CSV.fields(fields)) + "\n" : CSV.line(fields)
   }
 }

@@ -4,16 +4,17 @@ import Reports
 /// Formats the results as a text table: the exit code, the result, the command's own columns, the columns that all
 /// commands share, and the path. Errors and warnings follow below each row.
 ///
-/// The column widths are fixed, because later backups are not known yet. Columns that do not fit are below each row.
+/// The column widths are fixed, because later backups are not known yet. Values whose columns do not fit are below each
+/// row.
 struct TableFormatter: ResultFormatter {
   let style: TextStyle
   /// The columns with the command's own values.
   let columns: [ResultTextColumn]
   /// The command to suggest for a single backup.
   let suggestedCommand: String
-  /// The flags to suggest with it.
+  /// The flags to suggest with this command.
   let suggestedFlags: [String]
-  /// Returns the command's own note below the row of a backup with exit code 0; `nil` if there is none.
+  /// Returns the command's own note below the row of a backup with exit code 0; `nil` if the command has no note.
   let note: @Sendable (BatchResult) -> String?
   let hasSummary = true
 
@@ -42,13 +43,13 @@ struct TableFormatter: ResultFormatter {
   /// Returns the width of columns, each followed by two spaces.
   private static func totalWidth(_ widths: [Int]) -> Int { widths.reduce(0) { $0 + $1 + 2 } }
 
-  /// Whether the command's own columns fit into the table. Otherwise, they are below each row.
+  /// Whether the command's own columns fit into the table. Otherwise, their values are below each row.
   private var isWide: Bool {
     let widths = Self.widths + columns.map(\.width) + Self.sharedColumns.map(\.width)
     return !style.cutsText || columns.count < 2 || Self.totalWidth(widths) + Self.pathWidth <= style.width
   }
 
-  /// The shared columns that fit into the table. The others are below each row.
+  /// The shared columns that fit into the table. The values of the other shared columns are below each row.
   private var shownSharedColumns: ArraySlice<SharedColumn> {
     guard style.cutsText else { return Self.sharedColumns[...] }
     let start = Self.totalWidth(Self.widths + (isWide ? columns.map(\.width) : [])) + Self.pathTitle.count

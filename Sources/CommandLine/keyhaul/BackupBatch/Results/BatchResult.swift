@@ -149,7 +149,7 @@ struct BatchResult: Equatable, Sendable {
 }
 
 extension BackupMetadata {
-  /// Reads the metadata from a result. The code of the seal is not part of results.
+  /// Reads the metadata from a result. Results do not contain the seal's code.
   fileprivate init(result json: JSONValue) {
     self.init()
     identifier = json["udid"]?.stringValue
@@ -163,7 +163,7 @@ extension BackupMetadata {
 }
 
 extension CapturedOutput {
-  /// Parses the document of a command on one backup. Adds a warning if it is too large for a combined result.
+  /// Parses the document of a command on one backup. Adds a warning if the document is too large for a combined result.
   ///
   /// - Parameters:
   ///   - queued: The backup.

@@ -9,9 +9,10 @@ struct BatchSummary: Equatable, Sendable {
   private struct ExitCodeAndID: Hashable { let code: Int32, id: String }
   /// The number of results that came from an earlier run.
   private(set) var resumedCount = 0
-  /// The first backup with exit code 0.
+  /// The path of the first backup with exit code 0.
   private var firstWithoutFault: String?
-  /// The first backup that needs attention and has a document, so that a command for it shows more than its row.
+  /// The path of the first backup that needs attention and has a document. Because of the document, a command for this
+  /// backup shows more than its row.
   private var firstNeedingAttention: String?
   var skipped = SkippedEntries()
 
@@ -29,18 +30,18 @@ struct BatchSummary: Equatable, Sendable {
     if hasFaultOrNote, result.document != nil, firstNeedingAttention == nil { firstNeedingAttention = result.path }
   }
 
-  /// The number of backups that need a password, when none was given.
+  /// The number of backups that need a password but got none.
   var needingPasswordCount: Int {
     counts.filter { $0.key.id == CommandExitStatus.needsPassword.id }.values.reduce(0, +)
   }
 
-  /// The backup for which the summary suggests a command; `nil` if the rows show everything.
+  /// The path of the backup for which the summary suggests a command; `nil` if the rows show everything.
   var firstToShow: String? { firstNeedingAttention ?? firstWithoutFault }
 
   var count: Int { countByCode.values.reduce(0, +) }
   var faultCount: Int { count - countByCode[0, default: 0] }
 
-  /// The exit status: 2 if the only other code is 2, and 3 if there are others.
+  /// The exit status: `.ok` if every code is 0, `.differs` if the only other code is 2, and otherwise `.partial`.
   var status: CommandExitStatus {
     let codes = Set(countByCode.keys).subtracting([CommandExitStatus.ok.code])
     if codes.isEmpty { return .ok }

@@ -7,8 +7,8 @@ struct ResumeInputs: Equatable, Sendable {
 
   /// The digest of the program version, the flags, and the files and devices that affect a result.
   let digest: String
-  /// A random name for the password that decrypted the backup; `nil` if none did. Two runs with the same name had the
-  /// same password.
+  /// A random name for the password that decrypted the backup; `nil` if no password did. If two runs recorded the same
+  /// name, they used the same password.
   let password: String?
 
   init(digest: String, password: String?) {
@@ -63,7 +63,8 @@ extension Session {
 }
 
 extension DeviceRecord {
-  /// Values that differ for a newly created device, even with the same name, and the revision.
+  /// Values that identify a device in its current state. They differ for a new device with the same name, and after each
+  /// change of the revision.
   var identityBytes: [UInt8] {
     Array([name, udid, serialNumber, Timestamp.text(of: created), revision].joined(separator: "\u{0}").utf8)
   }

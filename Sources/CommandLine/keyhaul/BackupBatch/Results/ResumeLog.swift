@@ -4,11 +4,11 @@ import SystemPackage
 /// The file of `--resume`. Each result is one line: the object that `ndjson` prints, with one more member for the inputs
 /// that produced the result. A result is added to the file before it is printed.
 ///
-/// The next run uses the results of complete lines and ignores an incomplete one. Only the locations of earlier results
+/// The next run uses the results of complete lines and ignores an incomplete line. Only the locations of earlier results
 /// are kept in memory, so documents may be large. Only one process uses the file at a time.
 final class ResumeLog: Sendable {
-  /// The maximum length of a line, in bytes: more than a plan for 100,000 items needs. A longer result is not added, and
-  /// a file with a longer line is refused.
+  /// The maximum length of a line in bytes, more than a plan for 100,000 items needs. A longer result is not added, and a
+  /// file with a longer line is refused.
   static let maximumLineByteCount = 268_435_456
 
   private struct Location { let offset: Int64, byteCount: Int }
@@ -38,11 +38,11 @@ final class ResumeLog: Sendable {
   ///   - path: The path of the file.
   ///   - verb: The name of the command. Results of other commands are ignored.
   ///   - parameters: The accepted values of `BatchResult.parameters`: with and without an available password. Results
-  ///     with others are ignored.
+  ///     with other parameters are ignored.
   ///   - inputsDigest: The digest of the inputs (`ResumeInputs.digest`).
   ///   - maximumLineByteCount: The maximum length of a line, in bytes.
-  /// - Throws: `.refused` for a file with other content or a longer line, to which nothing is added; `.busy` if another
-  ///   run uses it; `.failed` if it cannot be opened, read, or completed with a line end.
+  /// - Throws: `.refused` for a file with other content or a longer line, which stays unchanged; `.busy` if another run
+  ///   uses the file; `.failed` if the file cannot be opened or read, or if no line end can be added to its last line.
   init(
     _ path: String, verb: String, parameters: Set<[String]>, inputsDigest: String,
     maximumLineByteCount: Int = ResumeLog.maximumLineByteCount
@@ -56,7 +56,8 @@ final class ResumeLog: Sendable {
     var missingStart: ArraySlice<UInt8> = []
     while let line = try lines.next() {
       guard let json = try? JSONValue(parsing: line.bytes), let result = BatchResult(json) else {
-        // A killed run or a full disk may have left an incomplete line. In the first line, its start must be intact.
+        // A killed run or a full disk may have left an incomplete line. If it is the first line, it must at least begin
+        // like a result.
         if line.offset == 0 {
           missingStart = try Self.missingStart(of: line.bytes, isIncomplete: lines.endsWithinLine, path)
         }
@@ -65,7 +66,7 @@ final class ResumeLog: Sendable {
       let hasSameInputs = ResumeInputs(json[ResumeInputs.member])?.digest == inputsDigest
       let isForThisRun = result.verb == verb && parameters.contains(result.parameters) && hasSameInputs
       guard isForThisRun, let hash = PathHash(result.path) else { continue }
-      // A later result that cannot be reused replaces an earlier one.
+      // A later result replaces an earlier result of the same backup, even if the later one cannot be reused.
       let isReusable = result.dependsOnlyOnBackup && result.metadata.digest != nil
       locations[hash] = isReusable ? Location(offset: line.offset, byteCount: line.bytes.count) : nil
     }
@@ -73,7 +74,8 @@ final class ResumeLog: Sendable {
     if lines.endsWithinLine { try write(missingStart + [UInt8(ascii: "\n")]) }
   }
 
-  /// Returns the bytes to append to an unreadable first line, so that the next run recognizes it as a result.
+  /// Returns the bytes that an unreadable first line lacks to begin like a result. With them, the next run accepts the
+  /// file.
   ///
   /// - Returns: The bytes, or no bytes if the line's start is complete.
   /// - Throws: `.refused` if the line does not begin like a result.
@@ -127,7 +129,7 @@ final class ResumeLog: Sendable {
 
   /// Returns the stored result for a backup in its current state, and its inputs.
   ///
-  /// - Returns: `nil` if there is none, if the backup or the inputs have changed, or if the file cannot be read.
+  /// - Returns: `nil` if there is no result, if the backup or the inputs have changed, or if the file cannot be read.
   func result(
     for path: String, parameters: [String], backupDigest: String
   ) -> (result: BatchResult, inputs: ResumeInputs)? {
@@ -158,7 +160,7 @@ final class ResumeLog: Sendable {
   /// Adds a result as one line. A line that is too long is left out, because the next run would refuse the file.
   ///
   /// - Parameters:
-  ///   - result: The result.
+  ///   - result: The result to add.
   ///   - inputs: The inputs that produced the result; `nil` if the next run must not use the result.
   /// - Throws: `.failed` if the file cannot be written.
   func add(_ result: BatchResult, inputs: ResumeInputs?) throws(CommandError) {

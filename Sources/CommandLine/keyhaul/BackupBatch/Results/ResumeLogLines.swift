@@ -7,12 +7,13 @@ struct ResumeLogLines {
   private let name: String
   private let maximumByteCount: Int
   private var buffered: [UInt8] = []
-  /// The number of bytes of `buffered` that belong to lines already returned. They are removed once for many lines.
+  /// The number of bytes at the start of `buffered` that belong to returned lines. They are removed only before more bytes
+  /// are read.
   private var usedCount = 0
   /// The offset of the next line in the file.
   private var offset: Int64 = 0
   private var isAtEnd = false
-  /// Whether the last line is incomplete.
+  /// Whether the last line has no line end.
   private(set) var endsWithinLine = false
 
   init(_ file: FileDescriptor, named name: String, maximumByteCount: Int) {
@@ -21,7 +22,7 @@ struct ResumeLogLines {
     self.maximumByteCount = maximumByteCount
   }
 
-  /// Returns the next line, without its line end; `nil` after the last.
+  /// Returns the next line, without its line end; `nil` after the last line.
   mutating func next() throws(CommandError) -> (offset: Int64, bytes: [UInt8])? {
     // No line end is before this index.
     var searchStart = usedCount

@@ -25,18 +25,18 @@ protocol BatchCommand: TabularCommand, DecryptingCommand, Sendable {
   func listing(of folders: [String]) throws -> any BatchCommand
   /// Whether this command itself lists backups.
   static var listsBackups: Bool { get }
-  /// Returns the same command for one backup, with a JSON document on standard output.
+  /// Returns this command for one backup, with its result on standard output and without questions.
   func command(for path: String) -> Self
-  /// Returns the same command without an output file and without a case report.
+  /// Returns this command without an output file and without a case report.
   func withoutOutput() -> Self
 
   // MARK: One backup
 
   /// Processes the backup that was named.
   func runSingle(in session: Session) throws -> CommandExitStatus
-  /// The rows of the document for one backup, for `--fields`; `nil` if it has none.
+  /// The table of rows in the document for one backup, for `--fields`; `nil` if the document has no rows.
   var fieldTable: FieldTable? { get }
-  /// The advice if the document has no rows: flags with which it has rows.
+  /// The advice for `--fields` if the document has no rows: flags that produce rows.
   static var fieldsAdvice: String { get }
 
   // MARK: Inputs of a result
@@ -60,9 +60,10 @@ protocol BatchCommand: TabularCommand, DecryptingCommand, Sendable {
   var suggestedFlags: [String] { get }
   /// Returns the kind of result for a document and exit code; `nil` if the exit code determines it.
   static func result(in document: JSONValue, code: Int32) -> BackupResult?
-  /// Returns the reason for a result that is only partly good; `nil` if its warnings state it.
+  /// Returns the reason for a result other than success, if the document states the reason; otherwise `nil`.
   static func reason(in document: JSONValue, code: Int32) -> String?
-  /// Returns the reason why a backup with exit code 0 needs attention, as a sentence; `nil` if it needs none.
+  /// Returns the reason why a backup with exit code 0 needs attention, as a sentence; `nil` if the backup needs no
+  /// attention.
   static func note(on result: BatchResult) -> String?
 }
 
@@ -92,7 +93,8 @@ extension BatchCommand {
 
   /// Lists the backups that Finder, Apple Devices, iTunes or idevicebackup2 made, for a call without an argument.
   ///
-  /// - Throws: `.usage` if there are none, and for any command except `inspect`, because the user must name one.
+  /// - Throws: `.usage` if there are no backups. Also `.usage` for every command except `inspect`, because the user must
+  ///   name a backup.
   private func listKnownBackups(in session: Session) throws -> CommandExitStatus {
     let message = "\(session.commandName) needs a backup\(Self.acceptsDevices ? " or a device" : "")"
     let folders = KnownBackupFolders.all(session.environment)
@@ -121,7 +123,7 @@ extension BatchCommand {
     return try BatchRun(listing, in: session).run()
   }
 
-  /// Returns whether the call is for many backups. Otherwise, the command processes the only argument itself.
+  /// Returns whether the call is for many backups. If not, the command processes its only argument with `runSingle`.
   ///
   /// - Throws: `.usage` for many backups and a format that only one backup has.
   private func isForManyBackups(_ session: Session) throws(CommandError) -> Bool {
@@ -132,10 +134,11 @@ extension BatchCommand {
       return false
     }
     if requestsList { return true }
-    // A name that is also a device's is rejected when the command processes it.
+    // A path that is also the name of a device is rejected when the command processes the path.
     let isDeviceName = try session.isDeviceName(path)
     guard !Self.acceptsDevices || !isDeviceName else { return false }
-    // Scripts get a list for every folder with backups; users get the only backup in it.
+    // With `--json`, every folder with backups gives a list. Scripts then get the same kind of document for each folder.
+    // Without `--json`, a folder with one backup stands for that backup.
     return switch try BackupQueue.content(of: path) {
     case .none: false
     case .one: session.isJSON

@@ -27,10 +27,10 @@ struct BatchOptions: ParsableArguments, Sendable {
 
   init() {}
 
-  /// Whether any of the flags was given, which makes the call one for many backups.
+  /// Whether any of the flags was given. If so, the call is for many backups.
   var isGiven: Bool { firstGivenFlag != nil }
 
-  /// The name of the first flag that was given; `nil` if none was.
+  /// The name of the first flag that was given; `nil` if no flag was given.
   var firstGivenFlag: String? {
     [
       pathsFrom.map { _ in "--paths-from" }, passwords.map { _ in "--passwords" }, jobs.map { _ in "--jobs" },

@@ -4,7 +4,7 @@ import KeyhaulKit
 /// A run of a command on many backups. Several backups are processed at the same time, and the results are printed in
 /// the order in which the backups were named and found.
 ///
-/// Only the backups being read and results that wait for an earlier one are in memory.
+/// Only two kinds of data are in memory: the backups being read, and results that wait for an earlier backup's result.
 struct BatchRun<Command: BatchCommand> {
   private let command: Command
   private let session: Session
@@ -111,8 +111,8 @@ struct BatchRun<Command: BatchCommand> {
 
   // MARK: The arguments
 
-  /// Rejects an argument that is not a file if there are several. It may be a password, so the message does not repeat
-  /// it.
+  /// Rejects an argument that is neither a file nor a device, if several arguments were given. Such an argument may be a
+  /// password, so the message repeats it only if it looks like a path.
   private static func checkNames(_ paths: [String], in session: Session) throws(CommandError) {
     guard paths.count > 1 else { return }
     let home = try session.optionalHomeDirectory()
@@ -187,7 +187,7 @@ struct BatchRun<Command: BatchCommand> {
     if let chosenFields = session.chosenFields { return FieldsFormatter(chosenFields: chosenFields) }
     if command.common.isNDJSON { return NDJSONFormatter() }
     if command.common.isCSV {
-      return CSVFormatter(columns: Command.csvColumns, isShown: session.resultIsOnTerminal && !isFile)
+      return CSVFormatter(columns: Command.csvColumns, isOnTerminal: session.resultIsOnTerminal && !isFile)
     }
     if session.isJSON {
       let onlyPath = command.paths.count == 1 && command.batchOptions.pathsFrom == nil ? command.paths.first : nil

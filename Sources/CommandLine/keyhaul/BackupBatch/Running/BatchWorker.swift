@@ -13,7 +13,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   var inputsDigest: String?
   let passwords: BatchPasswords
   private let locks = PasswordLocks()
-  /// The maximum number of JSON values in a document. A larger one is left out, because documents are kept in memory.
+  /// The maximum number of JSON values in a document. A larger document is left out, because documents are kept in memory.
   var maximumValueCount = JSONValue.maximumValueCount
 
   /// A result, and whether it came from an earlier run.
@@ -25,10 +25,10 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   }
 
   /// Returns the parameters of a result. They state whether a password was available, so that a result without a password
-  /// is not used again once there is one.
+  /// is not used again once a password is available.
   func parameters(hasPassword: Bool) -> [String] { parameters + (hasPassword ? ["password"] : []) }
 
-  /// Returns the result for a backup: an earlier one if it still applies, otherwise a new one.
+  /// Returns the result for a backup: the earlier result if it still applies, otherwise a new result.
   ///
   /// - Parameter resumeLog: The earlier results; `nil` without `--resume`.
   func result(for queued: QueuedBackup, resumingFrom resumeLog: ResumeLog?) -> FinishedBackup {
@@ -80,7 +80,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
       backupPath: queued.path, passwordProvider: passwords)
   }
 
-  /// Returns the earlier result for the backup in its current state; `nil` if there is none.
+  /// Returns the earlier result for the backup in its current state; `nil` if there is no such result.
   private func earlierResult(for queued: QueuedBackup, in resumeLog: ResumeLog) -> BatchResult? {
     guard
       let archive = try? ResolvedBackup.read(
@@ -99,8 +99,8 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
 
   /// Returns whether the available passwords decrypt a backup as the passwords of the earlier run did.
   ///
-  /// The earlier run stored only a random name for its password. If a password decrypts the backup now, it gets this name
-  /// too, and counts as the earlier password for all backups. So only one key per password is derived.
+  /// The earlier run stored only a random name for its password. If a password decrypts the backup now, this password gets
+  /// the same name. For every other backup with this name, the password is then known to be right, and no key is derived.
   private func isUnlocked(_ archive: BackupArchive, withPasswordOf inputs: ResumeInputs, _ session: Session) -> Bool {
     let passwords = session.availablePasswords
     guard command.usesPassword, !passwords.isEmpty else { return true }
@@ -147,8 +147,8 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   }
 }
 
-/// A lock for each name of a password. One thread at a time tries the passwords for a name; the other threads then use
-/// what it found.
+/// A mutex for each random name of a password. One thread at a time tries the passwords for a name. The next thread then
+/// uses the password that the first thread found.
 private final class PasswordLocks: Sendable {
   private final class PasswordLock: Sendable { let lock = Locked(()) }
   private let locks = Locked<[String: PasswordLock]>([:])

@@ -32,7 +32,7 @@ extension CaseReportCommand {
   func command(for path: String) -> Self {
     var command = withoutOutput()
     command.paths = [path]
-    command.common.disablePrompts()
+    command.common.limitOutputToDocument()
     return command
   }
 }

@@ -17,7 +17,7 @@ struct CaseReportRun<Command: BatchCommand> {
     }
     let inputs = command.paths + command.accessOptions.files + command.batchOptions.files
     try session.prepareOutput(request.output, inputs: inputs)
-    // The results go into the report instead.
+    // The results go into the case report, so the batch writes no output file.
     batch = try BatchRun(command.withoutOutput(), in: session)
     paths = command.paths
     self.request = request
@@ -31,12 +31,12 @@ struct CaseReportRun<Command: BatchCommand> {
     var backups: [CaseReport.ExaminedBackup] = []
     while let queued = try batch.queue.next() {
       try Interruption.check("no report was written")
-      let before = EvidenceRecord(of: queued.path)
+      let filesBefore = EvidenceRecord(of: queued.path)
       let result = batch.worker.result(for: queued, resumingFrom: nil).result
       try Interruption.check("no report was written")
       summary.add(result, isResumed: false)
-      let after = EvidenceRecord(of: queued.path)
-      backups.append(examinedBackup(result, files: before.compared(with: after)))
+      let filesAfter = EvidenceRecord(of: queued.path)
+      backups.append(examinedBackup(result, files: filesBefore.compared(with: filesAfter)))
     }
     guard !backups.isEmpty else {
       throw CommandError(.noMatch, "no backup was given", why: "the list of paths is empty", try: "a list with paths")
@@ -80,8 +80,9 @@ struct CaseReportRun<Command: BatchCommand> {
       document: result.document)
   }
 
-  /// Returns the arguments without the commands in them, because a command can contain a password. The options are
-  /// `--password-command` and others that end in "command".
+  /// Returns the arguments with a placeholder for each shell command, because a shell command can contain a password.
+  ///
+  /// A shell command is the value of an option whose name ends in "command", such as `--password-command`.
   static func withoutSecrets(_ arguments: [String]) -> [String] {
     let placeholder = "(not shown)"
     var result: [String] = []

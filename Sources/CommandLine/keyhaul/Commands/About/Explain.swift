@@ -2,7 +2,7 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul explain`: explains a term in a report, a protection class, an exit code or an error of Apple's.
+/// `keyhaul explain`: explains a term in a report, a protection class, an exit code or one of Apple's errors.
 struct Explain: NumericArgumentCommand {
   static let helpScreen = HelpScreen(
     sentence: "Explain a term in a report, an exit code, or an error of Apple's",
@@ -35,7 +35,7 @@ struct Explain: NumericArgumentCommand {
     return .ok
   }
 
-  /// Finds a topic by its id, its exit code, or the name or number of an error of Apple's.
+  /// Finds a topic by its id, its exit code, or the name or number of one of Apple's errors.
   static func explanation(of topic: String) throws(CommandError) -> Explanation {
     let id = topic.lowercased().replacing(" ", with: "-")
     if let page = Explanation.all.first(where: { $0.id.lowercased() == id || $0.code.map(String.init) == id }) {
@@ -58,20 +58,20 @@ struct Explain: NumericArgumentCommand {
       try: similarPage.map { "keyhaul explain \($0.id)" } ?? "keyhaul explain")
   }
 
-  /// Returns the error for an error number without a page, with the nearest number that has one.
+  /// Returns the usage error for an error number of Apple's that has no page. It suggests the nearest number with a page.
   private static func unexplained(_ name: AppleErrorName) -> CommandError {
-    let nearest = name.nearest
+    let nearestPage = name.nearest
     switch name.domain {
     case .keychain:
       return .usage(
         "there is no explanation of the keychain status \(name.number)",
-        why: nearest.flatMap { page in page.number.map { "the nearest number with one is \($0), \(page.id)" } },
+        why: nearestPage.flatMap { page in page.number.map { "the nearest number with one is \($0), \(page.id)" } },
         try: "security error \(name.number) on a Mac, which prints Apple's message")
     case .backup:
       return .usage(
         "there is no explanation of \(Explanation.backupErrorName(name.number))",
         why: "the numbers with one are \(HumanReadable.list(name.domain.pages.compactMap(\.number).map(String.init)))",
-        try: nearest.map { "keyhaul explain \($0.id)" } ?? "keyhaul explain")
+        try: nearestPage.map { "keyhaul explain \($0.id)" } ?? "keyhaul explain")
     }
   }
 
@@ -96,6 +96,8 @@ struct Explain: NumericArgumentCommand {
     }
   }
 
+  /// The width of the column of numbers.
+  private static let numberColumns = 7
   /// The width of the ids of Apple's errors, which are longer than other ids.
   private static let appleErrorIDColumns = Explanation.keychainStatuses.map(\.id.count).max() ?? 0
   /// The width of the ids of other topics.
@@ -110,6 +112,6 @@ struct Explain: NumericArgumentCommand {
       case .exitCode: page.code.map(String.init) ?? "128+n"
       case .appleError: page.number.map(String.init)
       }
-    return (number.map { DisplayWidth.padded($0, columns: 7, rightAligned: true) } ?? "") + "  "
+    return (number.map { DisplayWidth.padded($0, columns: Self.numberColumns, rightAligned: true) } ?? "") + "  "
   }
 }

@@ -2,7 +2,7 @@ import KeyhaulKit
 import Reports
 
 extension Explanation {
-  /// The pages of all exit codes, in order.
+  /// The pages of all exit codes, in order. All signals share one page.
   static let exitCodes: [Explanation] =
     CommandExitStatus.fixed.flatMap { $0 == .wrongPassword ? [page($0), page(.needsPassword)] : [page($0)] }
     + [page(.signal(2))]

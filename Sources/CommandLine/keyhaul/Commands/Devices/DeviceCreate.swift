@@ -72,7 +72,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
     return .partial
   }
 
-  /// Creates the device and prints a report. In a dry run, it is created in a temporary folder.
+  /// Creates the device and prints a report. In a dry run, creates the device in a temporary folder.
   private func createAndReport(
     _ newDevice: NewDevice, in home: DeviceSet, passcode: borrowing Secret?, _ session: Session
   ) throws {
@@ -115,7 +115,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
     return try SourceItems.read(imported, accessOptions, databaseKeys, in: session)
   }
 
-  /// Rejects items that need a passcode before a device without one is created.
+  /// Rejects items that need a passcode if the new device will have no passcode.
   private func requirePasscode(for source: SourceItems) throws(CommandError) {
     let count = source.items.count { $0.protection == .whenPasscodeSetThisDeviceOnly }
     guard count > 0, !passcode.isGiven else { return }
@@ -126,7 +126,8 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
 
   private var isPath: Bool { name.contains("/") && !name.hasPrefix("device:") }
 
-  /// Returns the folder and the name of the new device: its name in the device folder, or a path.
+  /// Returns the folder in which to create the device, and the device's name. The command's argument is a name in the
+  /// device folder, or a path.
   private func location(in session: Session) throws(CommandError) -> (home: DeviceSet, name: DeviceName) {
     let home = DeviceSet(
       path: isPath ? "." : try session.homeDirectory(), environment: .interruptible)

@@ -16,26 +16,26 @@ struct DeviceErase: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
-    let before = try device.withSession(.reading) { try DeviceReport($0) }
-    let (name, count) = (before.name, before.itemCount ?? 0)
+    let oldReport = try device.withSession(.reading) { try DeviceReport($0) }
+    let (name, count) = (oldReport.name, oldReport.itemCount ?? 0)
     let items = count == 0 ? "no items" : HumanReadable.count(count, "item")
     if dryRun.isOn {
       try session.announce("Would erase \(name), with \(items), for good.")
       if session.isJSON {
-        try session.writeDocument(before.document([("dry_run", true), ("erased_items", .count(count))]))
+        try session.writeDocument(oldReport.document([("dry_run", true), ("erased_items", .count(count))]))
       }
       return .ok
     }
     try session.confirm("Erase \(name), with \(items), for good?", action: "erasing \(name), with \(items),")
     let report = try device.withSession(.writing) { openDevice in
-      try openDevice.requireUnchanged(since: before.record.revision)
+      try openDevice.requireUnchanged(since: oldReport.record.revision)
       try session.committing(CommittedChange("\(openDevice.name) was erased", of: openDevice.name)) {
         () throws(KeyhaulError) in
         try openDevice.erase()
       }
       return try DeviceReport(openDevice)
     }
-    let wasAlreadyErased = count == 0 && before.isPasscodeSet == false && before.record.lastBackup == nil
+    let wasAlreadyErased = count == 0 && oldReport.isPasscodeSet == false && oldReport.record.lastBackup == nil
     try session.announce(
       wasAlreadyErased
         ? "Erased \(name) again. It had no items and no passcode. Its keys are new; its hardware key is the same."
@@ -63,7 +63,7 @@ struct DeviceDelete: RunnableCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
     let name = device.name
-    try device.requireNoUnrelatedFiles()
+    try device.rejectUnrelatedFiles()
     let count = try itemCount(of: device)
     let hasItems = count.map { $0 > 0 } ?? false
     let deviceAndItems = hasItems ? "\(name) and its \(HumanReadable.count(count ?? 0, "item"))" : name
@@ -88,9 +88,7 @@ struct DeviceDelete: RunnableCommand {
     return .ok
   }
 
-  /// Returns the number of items.
-  ///
-  /// - Returns: `nil` if the device cannot be read; it can be deleted anyway.
+  /// Returns the number of items; `nil` if the device cannot be read. Such a device can be deleted anyway.
   private func itemCount(of device: ResolvedDevice) throws -> Int? {
     do {
       return try device.withSession(.reading) { try $0.itemCount }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// `keyhaul device fixture`: prints a bundled description, as an example for writing others.
+/// `keyhaul device fixture`: prints a bundled device description, as an example for new descriptions.
 struct DeviceFixtureCommand: RunnableCommand {
   static let helpScreen = HelpScreen(
     sentence: "Print a device description that comes with the program",

@@ -47,7 +47,7 @@ struct DeviceList: TabularCommand {
 
   /// Reads all devices in a folder.
   ///
-  /// - Returns: The reports on the devices, and the errors of the others, which cannot be read, with their names.
+  /// - Returns: The reports on the readable devices, and the name and the error of each device that cannot be read.
   private static func reports(
     on home: DeviceSet, in session: Session
   ) throws(CommandError) -> (reports: [DeviceReport], faults: [(name: String, error: CommandError)]) {
@@ -59,7 +59,7 @@ struct DeviceList: TabularCommand {
         let summary = try device.summary(verb: session.commandName, knownSeeds: WellKnownSeeds.all)
         reports.append(DeviceReport(summary, of: device))
       } catch {
-        // Deleted by another process since the folder was read.
+        // Another process deleted the device after the folder was read.
         if error.code == .deviceNotFound { continue }
         faults.append((device.name.text, CommandError(error, device: device.name.text)))
       }
@@ -86,14 +86,14 @@ struct DeviceList: TabularCommand {
 }
 
 extension Session {
-  /// Returns the devices in a folder, and the names of folders that no device can have.
+  /// Returns the devices in a device folder, and the names of subfolders that cannot be a device's name.
   fileprivate func devices(
     in home: DeviceSet
   ) throws(CommandError) -> (devices: [VirtualDevice], invalidNames: [String]) {
     do throws(KeyhaulError) {
       return (try home.devices(), try home.unreadableNames())
     } catch {
-      throw CommandError(error, doing: "cannot list \(home.path)")
+      throw CommandError(error, failedAction: "cannot list \(home.path)")
     }
   }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// `keyhaul device lock`: locks a device, which removes the keys of "when unlocked" from memory.
+/// `keyhaul device lock`: locks a device, which removes the class keys of "when unlocked" from memory.
 struct DeviceLock: RunnableCommand {
   static let helpScreen = HelpScreen(
     sentence: "Lock a virtual device",
@@ -48,11 +48,11 @@ struct DeviceUnlock: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
-    let before = try device.withSession(.reading) { try DeviceReport($0) }
-    let name = before.name
-    if !passcode.isGiven, before.state == .unlocked {
+    let oldReport = try device.withSession(.reading) { try DeviceReport($0) }
+    let name = oldReport.name
+    if !passcode.isGiven, oldReport.state == .unlocked {
       session.info("\(name) is already unlocked.")
-      if session.isJSON { try session.writeDocument(before.document()) }
+      if session.isJSON { try session.writeDocument(oldReport.document()) }
       return .ok
     }
     let secret = try session.password(passcode, of: name)
@@ -61,7 +61,7 @@ struct DeviceUnlock: RunnableCommand {
         () throws(KeyhaulError) in
         try openDevice.unlock(passcode: secret)
       }
-      if before.state == .unlocked {
+      if oldReport.state == .unlocked {
         session.info("\(name) is already unlocked.")
       } else {
         session.debug("\(name) is unlocked")

@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// A description of a device for reports. Has no state if another process is using the device.
+/// A device's record and state, for reports. If another process is using the device, only the record is known.
 struct DeviceReport {
   /// The name of the device's folder, which is also the name that the user types.
   let name: String
@@ -76,7 +76,7 @@ struct DeviceReport {
     ]
   }
 
-  /// A short description: "iPhone, passcode set, unlocked".
+  /// A short summary: "iPhone, passcode set, unlocked, 18 items".
   var summary: String {
     let passcode = isPasscodeSet.map { $0 ? "passcode set" : "no passcode" }
     let items = itemCount.flatMap { $0 > 0 ? HumanReadable.count($0, "item") : nil }
@@ -108,7 +108,7 @@ struct DeviceReport {
 extension Session {
   /// Warns that anyone can compute a device's hardware key.
   ///
-  /// - Parameter consequence: The consequence for this command; `nil` if the message is general.
+  /// - Parameter consequence: The consequence for this command; `nil` to say only that anyone can compute the key.
   func warnAboutPublishedKey(of device: String, _ consequence: String? = nil) {
     warn(
       consequence ?? "anyone can compute the hardware key of \(device)",

@@ -2,8 +2,8 @@ import ArgumentParser
 import DeviceServer
 import KeyhaulKit
 
-/// `keyhaul device serve`: serves virtual devices to backup clients, which can find, pair with, back up and restore
-/// them.
+/// `keyhaul device serve`: serves virtual devices to backup clients. The clients can find, pair with, back up and restore
+/// the devices.
 struct DeviceServe: RunnableCommand {
   static let helpScreen = HelpScreen(
     sentence: "Serve virtual devices to backup clients such as idevicebackup2",
@@ -79,7 +79,7 @@ struct DeviceServe: RunnableCommand {
     return try Interruption.deferringSignals { try serve(devices, at: address, in: session) }
   }
 
-  /// Rejects a device whose version of iOS no client backs up.
+  /// Rejects a device with a version of iOS that no client backs up.
   private func requireServable(_ device: ResolvedDevice) throws {
     try device.withSession(.reading) { openDevice in
       guard openDevice.record.productVersion.canWriteBackups else {
@@ -129,7 +129,7 @@ struct DeviceServe: RunnableCommand {
     return .ok
   }
 
-  /// Prepares the devices for the server, which reports its events to the queue.
+  /// Prepares the devices for the server. Each device reports its events to the queue.
   private func servedDevices(
     _ resolvedDevices: [ResolvedDevice], _ events: EventQueue
   ) throws(CommandError) -> [ServedDevice] {

@@ -1,12 +1,12 @@
 import Foundation
 import KeyhaulKit
 
-/// The source of the description that `--from` names.
+/// Loads the device description that `--from` names.
 enum FixtureSource {
   /// The names of the bundled descriptions, for help: "old-phone, new-phone or hostile-names".
   static let bundledNames = HumanReadable.list(BundledFixtures.names, conjunction: "or")
 
-  /// The passcodes of the bundled descriptions, which contain only invented data.
+  /// A sentence for help that states the passcodes of the bundled descriptions. Their data is invented.
   static let passcodes =
     "The passcode is 135790 on old-phone, 2468 on new-phone, 1357 on every-rule and 2468 on every-rule-target; "
     + "hostile-names has none."
@@ -35,11 +35,11 @@ enum FixtureSource {
     }
   }
 
-  /// Returns the error for a faulty description, including faults that only the creation of the device finds.
+  /// Returns the error for a faulty description. Some faults are found only when the device is created.
   static func commandError(for error: KeyhaulError, argument: String) -> CommandError {
     CommandError(
       CommandExitStatus(error.category), "cannot make a device from \(argument): \(error.summary)", why: error.reason,
-      try: error.call, of: error.errno)
+      try: error.commandLineAdvice, of: error.errno)
   }
 
   private static func readFile(_ path: String) throws(CommandError) -> [UInt8] {
@@ -56,7 +56,7 @@ enum FixtureSource {
       if isDirectory.boolValue { throw CocoaError(.fileReadUnknown) }
       let file = try FileHandle(forReadingFrom: URL(filePath: path))
       defer { try? file.close() }
-      // Reads one chunk more than is accepted, so that the decoder can reject the file.
+      // Reads past the maximum, so that the decoder rejects a file that is too long.
       var bytes: [UInt8] = []
       while bytes.count <= DeviceFixture.maximumByteCount, let chunk = try file.read(upToCount: 1 << 20),
         !chunk.isEmpty

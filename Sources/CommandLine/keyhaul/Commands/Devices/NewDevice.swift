@@ -1,19 +1,20 @@
 import KeyhaulKit
 
-/// A device to create: empty, from a description or with imported items, changed by the command's options.
+/// A device to create: empty, from a fixture (a device description) or with imported items. The command's options override
+/// the model and the version.
 struct NewDevice {
   let name: DeviceName
   let fixture: FixtureSource.Loaded?
-  /// The items of another keychain to import; `nil` if there are none.
+  /// The items to import from another keychain; `nil` if no keychain is imported.
   let imported: SourceItems?
   let identity: DeviceIdentity
   let eraseAfterFailures: Int?
-  /// Whether its keys are derived from the description, so that anyone can compute them.
+  /// Whether the device's keys are derived from the fixture. If so, anyone can compute them.
   let hasPublishedKeys: Bool
 
   /// Checks the options.
   ///
-  /// - Throws: `.usage` for an invalid model or version, and for published keys without a description.
+  /// - Throws: `.usage` for an invalid model or version, and for published keys without a fixture.
   init(
     name: DeviceName, fixture: FixtureSource.Loaded?, imported: SourceItems?, productType: String?,
     productVersion: String?, eraseAfterFailures: Int?, hasPublishedKeys: Bool
@@ -49,7 +50,7 @@ struct NewDevice {
 
   /// Creates the device.
   ///
-  /// - Parameter passcode: The passcode; `nil` if the description's passcode is used, or none.
+  /// - Parameter passcode: The passcode; `nil` if the fixture provides the passcode or the device has none.
   func create(in home: DeviceSet, passcode: borrowing Secret?) throws(CommandError) -> DeviceReport {
     do throws(KeyhaulError) {
       let device = try make(in: home, passcode: passcode)
@@ -74,7 +75,7 @@ struct NewDevice {
     }
   }
 
-  /// Creates the device in a temporary folder, which tests everything except its final location.
+  /// Creates the device in a temporary folder, so that everything is tested except the final location.
   func createTemporarily(in home: DeviceSet, passcode: borrowing Secret?) throws(CommandError) -> DeviceReport {
     let directory: TemporaryDeviceSet
     do throws(KeyhaulError) {

@@ -7,7 +7,7 @@ import Reports
   import Foundation
 #endif
 
-/// The keychain of a backup, decrypted with its password and, if available, its device's key.
+/// The keychain of a backup, decrypted with the backup's password and, if available, the source device's key.
 struct EditableBackup: RewrittenKeychain {
   let items: SearchableItems
   let selection: ItemSelection
@@ -30,7 +30,7 @@ struct EditableBackup: RewrittenKeychain {
     self.selection = selection
     changeOptions = change
     try change.check(differsFrom: backup.files + accessOptions.files, in: session)
-    // The backup is rewritten next to the file that a link points to.
+    // The backup is rewritten next to the file that a link points to, not next to the link.
     path = URL(filePath: try backup.requirePath(for: "item \(verb)")).resolvingSymlinksInPath().path
     let onlyReads = isDryRun || change.output != nil
     loaded = try backup.open(onlyReads ? .reading : .writing, storage: accessOptions.storage, in: session)
@@ -50,8 +50,8 @@ struct EditableBackup: RewrittenKeychain {
     items = SearchableItems(opened, named: loaded.name)
   }
 
-  /// Rejects a keychain file that differs from its recorded digest or size. Rewriting it would update both, and hide
-  /// that items may be missing.
+  /// Rejects a keychain file that differs from its recorded digest or size. Rewriting the file would also update the
+  /// recorded digest and size, and hide that items may be missing.
   private static func requireRecordedKeychain(_ opened: UnlockedBackup, named name: String) throws(CommandError) {
     let keychainDamage = opened.damage.filter { damage in
       switch damage {

@@ -1,11 +1,11 @@
 import KeyhaulKit
 import Reports
 
-/// The keychain of a device. The device is not locked while the user decides.
+/// The keychain of a device. The device's file lock is not held while the user decides.
 final class EditableDevice: EditableKeychain {
   private let device: ResolvedDevice
   private let selection: ItemSelection
-  /// The device's revision and the entries' positions when the user was asked.
+  /// The device's revision and the entries' indexes when the user was asked.
   private var confirmedState: (revision: String, indexes: [RowReference: Int])?
 
   init(_ device: ResolvedDevice, _ selection: ItemSelection) {
@@ -60,11 +60,11 @@ final class EditableDevice: EditableKeychain {
       if let confirmedState { try openDevice.requireUnchanged(since: confirmedState.revision) }
       switch edit {
       case .add(let item):
-        let stored = try committing(change, unless: isDryRun, in: session) { () throws(CommandError) in
+        let storedItem = try committing(change, unless: isDryRun, in: session) { () throws(CommandError) in
           try add(item, on: openDevice, isDryRun: isDryRun)
         }
-        let indexes = session.isJSON ? try openDevice.keychain.positions(of: [stored.summary.reference]) : [:]
-        return [KeychainEntry(stored).numbered(indexes)]
+        let indexes = session.isJSON ? try openDevice.keychain.positions(of: [storedItem.summary.reference]) : [:]
+        return [KeychainEntry(storedItem).numbered(indexes)]
       case .update(let entries, let changes):
         try committing(change, unless: isDryRun, in: session) { () throws(CommandError) in
           try update(changes, on: openDevice, isDryRun: isDryRun)
@@ -127,11 +127,11 @@ final class EditableDevice: EditableKeychain {
     for entries: [KeychainEntry], on openDevice: DeviceSession
   ) throws(CommandError) -> [KeychainEntry] {
     do throws(KeyhaulError) {
-      var current: [KeychainEntry] = []
+      var updatedEntries: [KeychainEntry] = []
       for entry in entries {
-        current += KeychainEntry.entries(of: try openDevice.find(ItemQuery(row: entry.rowReference)))
+        updatedEntries += KeychainEntry.entries(of: try openDevice.find(ItemQuery(row: entry.rowReference)))
       }
-      return current.map { $0.numbered(confirmedState?.indexes ?? [:]) }
+      return updatedEntries.map { $0.numbered(confirmedState?.indexes ?? [:]) }
     } catch {
       throw ItemError.finding(error, on: openDevice)
     }

@@ -8,7 +8,7 @@ enum ItemEdit {
   case delete([KeychainEntry])
 }
 
-/// A keychain whose items a command changes: of a device, a backup or a Simulator.
+/// The keychain of a device, a backup or a Simulator, whose items a command changes.
 ///
 /// A command gets the matching entries, and makes its change after the user has agreed. A change is made completely or
 /// not at all.
@@ -17,7 +17,7 @@ protocol EditableKeychain {
   var name: String { get }
   /// The preposition before the name: "on" a device, "in" a backup.
   var preposition: String { get }
-  /// The end of a sentence about a change, which names the changed copy; empty if the keychain itself is changed.
+  /// The end of a sentence about a change: the name of the changed copy, or nothing if the keychain itself is changed.
   var ending: String { get }
   /// The document of the items, without secrets.
   var document: ItemDocument { get }
@@ -27,7 +27,7 @@ protocol EditableKeychain {
   /// Returns a phrase about where an added item can move: "moves with an encrypted backup".
   func portability(of item: KeychainItem) -> String
 
-  /// Rejects attributes that this keychain cannot give to a new item.
+  /// Rejects attributes with which no item can be added to this keychain.
   func check(_ attributes: ItemAttributeOptions) throws(CommandError)
 
   /// Returns the entries that match the selection.
@@ -44,7 +44,7 @@ protocol EditableKeychain {
   /// Changes the keychain.
   ///
   /// - Parameters:
-  ///   - edit: The change.
+  ///   - edit: The change to make.
   ///   - isDryRun: Whether this is a dry run, which does everything except writing.
   ///   - change: The completed change, for messages.
   /// - Returns: The items that were added or changed, with their new values.
@@ -53,7 +53,7 @@ protocol EditableKeychain {
   ) throws -> [KeychainEntry]
 }
 
-/// A keychain whose items are all read first, and that is then rewritten completely.
+/// A keychain that cannot be changed item by item: all items are read first, and later the whole keychain is written.
 protocol RewrittenKeychain: EditableKeychain {
   var items: SearchableItems { get }
   var selection: ItemSelection { get }
@@ -70,7 +70,7 @@ extension RewrittenKeychain {
   var undecryptableCount: Int { items.undecryptable.count }
 
   func check(_ attributes: ItemAttributeOptions) throws(CommandError) {
-    try selection.requireNoApp(of: name)
+    try selection.rejectAppFlag(for: name)
     guard attributes.accessGroup == nil else { return }
     throw .usage(
       "no access group was given for the item", why: "only a device can choose one; \(name) cannot",
@@ -78,7 +78,7 @@ extension RewrittenKeychain {
   }
 
   func entries(for changes: ItemChanges?, in session: Session) throws -> [KeychainEntry] {
-    try selection.requireNoApp(of: name)
+    try selection.rejectAppFlag(for: name)
     let entries = items.matching(selection)
     items.reportUndecryptable(excluding: entries, for: selection, in: session)
     return entries
@@ -90,7 +90,7 @@ extension RewrittenKeychain {
 }
 
 extension KeychainEntry {
-  /// Returns the entry with its position among all items of its keychain.
+  /// Returns the entry with its index among all items of its keychain.
   func numbered(_ indexes: [RowReference: Int]) -> KeychainEntry {
     var result = self
     result.index = indexes[rowReference]
@@ -100,7 +100,7 @@ extension KeychainEntry {
 
 extension ItemSelection {
   /// Rejects `--app` for a keychain that does not state the access groups of apps.
-  func requireNoApp(of name: String) throws(CommandError) {
+  func rejectAppFlag(for name: String) throws(CommandError) {
     guard let app else { return }
     throw .usage(
       "--app \(app) applies only to devices", why: "\(name) does not show which access groups an app has",

@@ -33,11 +33,11 @@ struct EditableSimulator: RewrittenKeychain {
       (keychain) throws(KeyhaulError) in
       switch edit {
       case .add(let item):
-        let prepared = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
+        let preparedItem = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
           try NewItemDefaults.prepared(item, now: now, random: random)
         }
-        try insert(prepared, into: keychain)
-        return [KeychainEntry(index: nil, item: prepared)]
+        try insert(preparedItem, into: keychain)
+        return [KeychainEntry(index: nil, item: preparedItem)]
       case .update(let rows, let changes):
         return try Self.update(rows, of: keychain, with: changes, now: now)
       case .delete(let rows):

@@ -42,12 +42,12 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
     try keychain.check(attributes)
     let item = try addingSecret(to: itemWithoutSecret, in: session)
     let itemName = UntrustedText.escaped(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)
-    let sentence = "\(item.kind.noun) \"\(itemName)\" to \(UntrustedText.escaped(keychain.name))"
-    let added = try keychain.apply(
+    let addition = "\(item.kind.noun) \"\(itemName)\" to \(UntrustedText.escaped(keychain.name))"
+    let addedEntries = try keychain.apply(
       .add(item), isDryRun: dryRun.isOn,
       Self.committedChange("an item was added to \(keychain.name)", on: keychain.name), in: session)
-    let portability = keychain.portability(of: added.first?.item ?? item)
-    try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(portability))\(keychain.ending).")
+    let portability = keychain.portability(of: addedEntries.first?.item ?? item)
+    try session.announce((dryRun.isOn ? "Would add " : "Added ") + addition + " (\(portability))\(keychain.ending).")
     if keychain.undecryptableCount > 0 {
       session.info(
         "\(HumanReadable.count(keychain.undecryptableCount, "item")) in this keychain cannot be decrypted here, so Keyhaul "
@@ -55,7 +55,7 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
     }
     if session.isJSON {
       try session.writeDocument(
-        keychain.document, of: added, outcome: change.members + (dryRun.isOn ? [("dry_run", true)] : []))
+        keychain.document, of: addedEntries, outcome: change.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
     return .ok
   }
@@ -80,17 +80,17 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
   }
 
   /// Returns the requested item with its secret, and with the attributes that a certificate or key contains. The user's
-  /// own attributes override these.
-  private func addingSecret(to requested: KeychainItem, in session: Session) throws(CommandError) -> KeychainItem {
+  /// own attributes override the contained attributes.
+  private func addingSecret(to requestedItem: KeychainItem, in session: Session) throws(CommandError) -> KeychainItem {
     var item: KeychainItem
-    switch requested.kind {
+    switch requestedItem.kind {
     case .genericPassword, .internetPassword:
-      item = requested
-      item.secret = try session.itemSecret(secret, of: ItemText.name(ItemDescriptor(requested)))
+      item = requestedItem
+      item.secret = try session.itemSecret(secret, of: ItemText.name(ItemDescriptor(requestedItem)))
     case .certificate: item = KeychainItem(try CertificateInput.certificate(secret, in: session))
     case .key: item = KeychainItem(try CertificateInput.key(secret, in: session))
     }
-    item.attributes.merge(requested.attributes) { _, requestedValue in requestedValue }
+    item.attributes.merge(requestedItem.attributes) { _, requestedValue in requestedValue }
     return item
   }
 }
@@ -110,7 +110,7 @@ enum CertificateInput {
       }
       return certificates[0]
     } catch {
-      throw CommandError(error, doing: "cannot read the certificate")
+      throw CommandError(error, failedAction: "cannot read the certificate")
     }
   }
 
@@ -122,11 +122,11 @@ enum CertificateInput {
     do throws(CertificateError) {
       return try KeyMaterial(parsing: file)
     } catch {
-      throw CommandError(error, doing: "cannot read the key")
+      throw CommandError(error, failedAction: "cannot read the key")
     }
   }
 
-  /// Reads a file. Rejects a prompt, because certificates and keys cannot be typed.
+  /// Reads the file that a flag names. Rejects a missing flag, because certificates and keys cannot be typed.
   private static func file(
     _ flags: ItemSecretFlags, of subject: String, isPublic: Bool, in session: Session
   ) throws(CommandError) -> SensitiveBytes {

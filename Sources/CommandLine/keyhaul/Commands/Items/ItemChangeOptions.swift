@@ -2,7 +2,7 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// The changes of `item update`.
+/// The options for the new values in `item update`.
 struct ItemChangeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The new account.", valueName: "text"))
   var newAccount: String?
@@ -46,7 +46,7 @@ struct ItemChangeOptions: ParsableArguments {
   @Flag(inversion: .prefixedNo, help: "Whether reading the item requires biometry from now on.")
   var newBiometry: Bool?
 
-  /// Returns the new values without the secret; `null` removes an attribute.
+  /// Returns the new attribute values, without the secret. A `null` value removes the attribute.
   func attributes() throws(CommandError) -> AttributeMap<PropertyValue> {
     var values: AttributeMap<PropertyValue> = [:]
     for newValue in try newValues() { values[newValue.code] = newValue.value }
@@ -63,7 +63,7 @@ struct ItemChangeOptions: ParsableArguments {
     return (newUserPresence == true ? [.userPresence] : []) + (newBiometry == true ? [.biometryAny] : [])
   }
 
-  /// Rejects making an item sync that requires authentication.
+  /// Rejects `--new-sync` for an item that requires authentication, unless the access control is removed too.
   func check(for item: KeychainItem) throws(CommandError) {
     guard newSync == true, item[.accessControl] != nil, constraints == nil else { return }
     throw .usage(

@@ -8,7 +8,8 @@ enum ItemEditErrorText {
   /// - Parameters:
   ///   - error: The library's error.
   ///   - name: The backup's name.
-  ///   - hasPassword: Whether the backup has a password. Without one, the keys of all classes are bound to its device.
+  ///   - hasPassword: Whether the backup has a password. Without a password, all class keys are bound to the source
+  ///     device.
   static func commandError(for error: ItemEditError, name: String, hasPassword: Bool) -> CommandError {
     let status = CommandExitStatus(error.category)
     let findCommand = "keyhaul item find \(ShellQuoting.quote(name))"

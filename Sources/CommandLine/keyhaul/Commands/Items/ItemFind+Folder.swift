@@ -10,10 +10,10 @@ extension ItemFind {
     return try BackupQueue.content(of: target.keychain) == .several
   }
 
-  /// Searches each backup, ordered by name. A backup that cannot be searched does not stop the others.
+  /// Searches each backup, ordered by name. If a backup cannot be searched, the search continues with the next one.
   ///
-  /// - Returns: `.ok` if an item matches and every backup was searched, `.noMatch` if none matches, and `.partial` if a
-  ///   backup could not be searched completely.
+  /// - Returns: `.partial` if a backup could not be searched completely; otherwise `.ok` if an item matches, or `.noMatch`
+  ///   if no item matches.
   func searchFolder(in session: Session) throws -> CommandExitStatus {
     let folder = target.keychain
     guard !reveal else {
@@ -37,14 +37,14 @@ extension ItemFind {
         (text) throws(CommandError) in try Array(text.utf8).withRawBytes(write)
       }
     }
-    let matching = summary.countByCode[0, default: 0]
-    let notMatching = summary.countByCode[CommandExitStatus.noMatch.code, default: 0]
-    let unsearched = summary.count - matching - notMatching
+    let matchingCount = summary.countByCode[0, default: 0]
+    let notMatchingCount = summary.countByCode[CommandExitStatus.noMatch.code, default: 0]
+    let unsearchedCount = summary.count - matchingCount - notMatchingCount
     session.info(
-      "\(matching) of \(HumanReadable.count(summary.count, "backup")) \(matching == 1 ? "has" : "have") matching items"
-        + (unsearched == 0 ? "." : "; \(unsearched) could not be searched completely."))
+      "\(matchingCount) of \(HumanReadable.count(summary.count, "backup")) \(matchingCount == 1 ? "has" : "have") matching items"
+        + (unsearchedCount == 0 ? "." : "; \(unsearchedCount) could not be searched completely."))
     for remark in summary.remarks { session.info(remark) }
-    return unsearched > 0 ? .partial : matching > 0 ? .ok : .noMatch
+    return unsearchedCount > 0 ? .partial : matchingCount > 0 ? .ok : .noMatch
   }
 
   /// Returns the passwords for all backups: from a list, from a flag, or asked for once.
@@ -56,7 +56,7 @@ extension ItemFind {
     return BatchPasswords(common: password, list: nil)
   }
 
-  /// Searches the backups in a folder, and writes the matching items of each.
+  /// Searches the backups in a folder, and writes each backup's matching items.
   private func searchBackups(
     in folder: String, for selection: ItemSelection, _ passwordProvider: BatchPasswords,
     adding summary: inout BatchSummary, in session: Session, _ write: (String) throws(CommandError) -> Void
@@ -82,7 +82,7 @@ extension ItemFind {
     if session.isJSON { try write((isFirst ? formatter.head() : "") + formatter.foot(summary)) }
   }
 
-  /// A backup of the folder after its search.
+  /// The result of searching one backup, with the matching items.
   private struct SearchedBackup {
     let result: BatchResult
     let rows: [KeychainEntry]
@@ -94,7 +94,7 @@ extension ItemFind {
   ) -> SearchedBackup {
     var singleCommand = self
     singleCommand.target.keychain = queued.path
-    singleCommand.common.disablePrompts()
+    singleCommand.common.limitOutputToDocument()
     let output = CapturedOutput()
     let capturingSession = Session(
       capturing: output, common: singleCommand.common, commandName: session.commandName,
@@ -124,9 +124,9 @@ extension ItemFind {
   ///
   /// - Parameters:
   ///   - queued: The backup.
-  ///   - metadata: The metadata of the opened backup; `nil` if it was not opened.
+  ///   - metadata: The metadata of the opened backup; `nil` if the backup was not opened.
   ///   - status: The exit status of the search.
-  ///   - failure: The error of the search; `nil` if there was none.
+  ///   - failure: The error that ended the search; `nil` if the search succeeded.
   ///   - output: The document and the warnings of the search.
   ///   - command: The full name of the command.
   private static func batchResult(
@@ -151,7 +151,7 @@ extension ItemFind {
   /// Returns the rows of a backup as CSV.
   private func csv(of rows: [KeychainEntry], in queued: QueuedBackup, hasHeader: Bool, _ session: Session) -> String {
     let csv = FoundItemsCSV.table(of: rows, revealsSecrets: false, backup: queued.path, hasHeader: hasHeader)
-    let isOnTerminal = showsTable(in: session)
+    let isOnTerminal = writesCSVToTerminal(in: session)
     return csv.withBytes { csv in
       guard isOnTerminal else { return String(decoding: csv, as: UTF8.self) }
       return Self.escapedLines(of: csv).withBytes { String(decoding: $0, as: UTF8.self) }
@@ -171,7 +171,7 @@ extension ItemFind {
     if let error = result.error {
       session.warn("\(result.path): \(error.message)", why: error.why, try: error.advice)
     }
-    // Many backups may have the same warning, so each is one line.
+    // Many backups may have the same warning, so each warning takes only one line.
     for warning in result.warnings { session.warn("\(result.path): \(warning.message)", why: warning.why) }
   }
 }

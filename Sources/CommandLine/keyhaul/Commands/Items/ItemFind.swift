@@ -124,7 +124,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
       dump.warn(in: session)
       items = SearchableItems(dump)
     }
-    try selection.requireNoApp(of: items.name)
+    try selection.rejectAppFlag(for: items.name)
     let rows = items.matching(selection)
     let mayBeIncomplete = items.reportUndecryptable(excluding: rows, for: selection, in: session)
     return SearchResult(
@@ -174,13 +174,13 @@ struct ItemFind: TabularCommand, DecryptingCommand {
       session.info("No item \(source.isDevice ? "on" : "in") \(UntrustedText.escaped(name)) matches.")
       return .noMatch
     }
-    let unreadable = rows.filter { $0.item == nil }
-    guard let first = unreadable.first else { return .ok }
+    let unreadableRows = rows.filter { $0.item == nil }
+    guard let first = unreadableRows.first else { return .ok }
     session.warn(
-      "\(HumanReadable.count(unreadable.count, "item")) of \(name) cannot be read\(source.isDevice ? "" : " here")",
+      "\(HumanReadable.count(unreadableRows.count, "item")) of \(name) cannot be read\(source.isDevice ? "" : " here")",
       why: "the first is \(ItemText.nounWithArticle(first.kind)): \(Self.fault(of: first))",
       try: source.isDevice
-        ? "restore \(unreadable.count == 1 ? "it" : "them") from a backup"
+        ? "restore \(unreadableRows.count == 1 ? "it" : "them") from a backup"
         : first.reason.map { "keyhaul explain \($0.rawValue)" } ?? "keyhaul inspect \(ShellQuoting.quote(name)) --list")
     return .partial
   }
@@ -200,7 +200,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
 
   private func writeCSV(_ csv: SensitiveBytes, in session: Session) throws(CommandError) {
     try csv.withBytes { (csv) throws(CommandError) in
-      guard showsTable(in: session) else { return try session.write(csv, to: output) }
+      guard writesCSVToTerminal(in: session) else { return try session.write(csv, to: output) }
       let text = Self.escapedLines(of: csv)
       try text.withBytes { (text) throws(CommandError) in try session.writeRaw(text) }
     }
@@ -209,8 +209,8 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   /// Whether the result goes to a file.
   var writesFile: Bool { output.map { $0 != "-" } ?? false }
 
-  /// Returns whether a CSV table goes to a terminal.
-  func showsTable(in session: Session) -> Bool {
+  /// Returns whether the result, if it is CSV, goes to a terminal.
+  func writesCSVToTerminal(in session: Session) -> Bool {
     session.resultIsOnTerminal && (output == nil || output == "-")
   }
 

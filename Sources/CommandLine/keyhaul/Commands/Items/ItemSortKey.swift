@@ -1,7 +1,7 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// The sort key of `item find --sort`. Items without the key come last; equal items keep the order of a backup.
+/// The sort key of `item find --sort`. Items without the key come last. Items with equal keys keep the order of a backup.
 enum ItemSortKey: String, KeywordArgument {
   case kind, name, account, label, group, protection, created, changed
 

@@ -45,33 +45,34 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
     }
     let keychain = try target.edit(selection, accessOptions, change, to: "update", isDryRun: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: itemChanges, in: session)
-    let readable = entries.filter { $0.item != nil }
-    guard !readable.isEmpty else { return try report(entries, changed: [], of: keychain, in: session) }
-    try checkKinds(of: readable)
-    for item in readable.compactMap(\.item) { try changes.check(for: item) }
+    let readableEntries = entries.filter { $0.item != nil }
+    guard !readableEntries.isEmpty else { return try report(entries, changed: [], of: keychain, in: session) }
+    try checkKinds(of: readableEntries)
+    for item in readableEntries.compactMap(\.item) { try changes.check(for: item) }
     if newSecret.isGiven {
-      itemChanges.secrets[.valueData] = try readSecret(of: readable, in: session)
+      itemChanges.secrets[.valueData] = try readSecret(of: readableEntries, in: session)
     }
-    let items = HumanReadable.count(readable.count, "item")
+    let items = HumanReadable.count(readableEntries.count, "item")
     let location = "\(keychain.preposition) \(UntrustedText.escaped(keychain.name))"
-    if try keychain.hasValues(of: itemChanges, in: readable) {
+    if try keychain.hasValues(of: itemChanges, in: readableEntries) {
       if !dryRun.isOn { keychain.removeLeftovers() }
       try session.announce(
-        "Nothing to do: \(items) \(location) already \(readable.count == 1 ? "has" : "have") these values.")
-      return try report(entries, changed: [], isMatched: true, of: keychain, in: session)
+        "Nothing to do: \(items) \(location) already \(readableEntries.count == 1 ? "has" : "have") these values.")
+      return try report(entries, changed: [], areUpToDate: true, of: keychain, in: session)
     }
-    let changed = try update(readable, with: itemChanges, items: items, location: location, of: keychain, in: session)
-    return try report(entries, changed: changed, of: keychain, in: session)
+    let changedEntries = try update(
+      readableEntries, with: itemChanges, items: items, location: location, of: keychain, in: session)
+    return try report(entries, changed: changedEntries, of: keychain, in: session)
   }
 
-  /// Asks, and changes the items. A dry run only shows them.
+  /// Asks the user, and changes the items. A dry run only shows the items.
   ///
   /// - Parameters:
-  ///   - entries: The items.
-  ///   - itemChanges: The changes.
-  ///   - items: The number of items as text.
+  ///   - entries: The items to change.
+  ///   - itemChanges: The new attribute values and secret.
+  ///   - items: The number of items as text: "2 items".
   ///   - location: The keychain with its preposition: "on old-phone".
-  ///   - keychain: The keychain.
+  ///   - keychain: The keychain to change.
   /// - Returns: The changed items.
   private func update(
     _ entries: [KeychainEntry], with itemChanges: ItemChanges, items: String, location: String,
@@ -90,10 +91,11 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
       return entries
     }
     try session.confirm("Change \(items) \(location)?", action: "changing \(items) \(location)")
-    let changed = try keychain.apply(.update(entries, itemChanges), isDryRun: false, committedChange, in: session)
-    for entry in changed { session.debug("changed \(ItemText.line(of: entry))") }
+    let changedEntries = try keychain.apply(
+      .update(entries, itemChanges), isDryRun: false, committedChange, in: session)
+    for entry in changedEntries { session.debug("changed \(ItemText.line(of: entry))") }
     try session.announce("Changed \(items) \(location)\(keychain.ending).")
-    return changed
+    return changedEntries
   }
 
   /// Reads the new secret. Warns if the source is empty, because the items then have no secret.
@@ -105,7 +107,8 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
     return secret
   }
 
-  /// Rejects attributes that items of one of these kinds do not have, and a new secret for certificates and keys.
+  /// Rejects a new value if items of a matching kind do not have the attribute. Also rejects a new secret for certificates
+  /// and keys.
   private func checkKinds(of rows: [KeychainEntry]) throws(CommandError) {
     for kind in ItemKind.allCases where rows.contains(where: { $0.kind == kind }) {
       try changes.check(for: kind)
@@ -118,15 +121,18 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
 
   /// Reports the result, and returns the exit status.
   ///
-  /// - Parameter isMatched: Whether items matched, although none had to be changed.
+  /// - Parameters:
+  ///   - entries: The matching items.
+  ///   - changedEntries: The items that were changed, or that a dry run would change.
+  ///   - areUpToDate: Whether the matching items already had the new values.
   private func report(
-    _ entries: [KeychainEntry], changed: [KeychainEntry], isMatched: Bool = false, of keychain: any EditableKeychain,
-    in session: Session
+    _ entries: [KeychainEntry], changed changedEntries: [KeychainEntry], areUpToDate: Bool = false,
+    of keychain: any EditableKeychain, in session: Session
   ) throws(CommandError) -> CommandExitStatus {
     if session.isJSON {
-      let count = dryRun.isOn ? 0 : changed.count
+      let count = dryRun.isOn ? 0 : changedEntries.count
       try session.writeDocument(
-        keychain.document, of: changed,
+        keychain.document, of: changedEntries,
         outcome: [("changed", .count(count))] + change.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
     let unreadableCount = entries.count { $0.item == nil }
@@ -137,7 +143,7 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
         try: keychain is EditableDevice ? "restore \(unreadableCount == 1 ? "it" : "them") from a backup" : nil)
       return .partial
     }
-    guard changed.isEmpty, !isMatched else { return .ok }
+    guard changedEntries.isEmpty, !areUpToDate else { return .ok }
     session.info("No item \(keychain.preposition) \(UntrustedText.escaped(target.keychain)) matches.")
     return .noMatch
   }

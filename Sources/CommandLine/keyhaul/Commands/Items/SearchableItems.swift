@@ -9,7 +9,7 @@ struct SearchableItems {
   let sourceKind: String
   /// The items in the order of a backup, without tombstones.
   let entries: [KeychainEntry]
-  /// Whether to omit secrets that an access control protects. A dump always shows them.
+  /// Whether to omit secrets that an access control protects. A dump always shows such secrets.
   let omitsProtectedSecrets: Bool
 
   /// Creates the list of a backup's items.
@@ -31,7 +31,7 @@ struct SearchableItems {
     sourceKind = "dump"
     omitsProtectedSecrets = false
     entries = dump.contents.items.compactMap { dumpItem in
-      let row = dump.database.map { $0.rows[dumpItem.entry].row.number }
+      let row = dump.database.map { $0.rows[dumpItem.entryPosition].row.number }
       let entry = KeychainEntry(dumpItem, of: dump.contents, row: row)
       if let item = entry.item {
         return item.isTombstone ? nil : KeychainEntry(item, at: entry.rowReference, index: entry.index)
@@ -50,15 +50,15 @@ struct SearchableItems {
     }
   }
 
-  /// The items that cannot be decrypted with the keys of this source.
+  /// The items that cannot be decrypted with the available keys.
   var undecryptable: [KeychainEntry] { entries.filter { $0.item == nil } }
 
   /// Reports the number of undecryptable items that may also match.
   ///
   /// - Parameters:
-  ///   - rows: The items that were found.
-  ///   - selection: The selection.
-  /// - Returns: Whether a damaged item is among them, so that the result may be incomplete.
+  ///   - rows: The items that were already found, which are not counted again.
+  ///   - selection: The attributes that an item must have.
+  /// - Returns: Whether one of these undecryptable items is damaged, so that the result may be incomplete.
   @discardableResult
   func reportUndecryptable(excluding rows: [KeychainEntry], for selection: ItemSelection, in session: Session) -> Bool {
     let foundRows = Set(rows.map(\.rowReference))
@@ -66,7 +66,7 @@ struct SearchableItems {
     guard !candidates.isEmpty else { return false }
     let count = HumanReadable.count(candidates.count, "item")
     // The result for one of many backups contains warnings, but no other messages.
-    if session.isOneOfMany {
+    if session.isPartOfBatch {
       session.warn(
         "\(count) cannot be decrypted here and may match", why: nil,
         try: "keyhaul inspect \(ShellQuoting.quote(name)) --list")

@@ -8,7 +8,7 @@ struct TargetKeychain: ParsableArguments {
 
   init() {}
 
-  /// Finds the keychain. Rejects options that do not apply to it.
+  /// Finds the keychain. Rejects options that do not apply to this kind of keychain.
   func find(
     _ accessOptions: BackupAccessOptions, _ databaseKeys: DatabaseKeyOptions? = nil, in session: Session
   ) throws(CommandError) -> ResolvedSource {

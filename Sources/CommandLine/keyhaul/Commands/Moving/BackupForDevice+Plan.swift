@@ -5,9 +5,9 @@ extension BackupUnlocker.BackupForDevice {
   ///
   /// - Parameters:
   ///   - target: The target of the restore.
-  ///   - policy: The treatment of the target's own items.
-  ///   - indexes: The positions of the items to restore; `nil` if all are restored.
-  ///   - use: The purpose: `.planning` if the restore is only shown.
+  ///   - policy: The treatment of the target's existing items.
+  ///   - indexes: The indexes of the items to restore; `nil` to restore all.
+  ///   - use: Decides which damage is an error. `.planning` if the plan is only shown, and not carried out.
   func plan(
     onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
@@ -15,7 +15,7 @@ extension BackupUnlocker.BackupForDevice {
     do throws(KeyhaulError) {
       return try Restorer.plan(backup, onto: target, policy: policy, only: indexes, for: use)
     } catch {
-      throw CommandError(error, doing: "cannot plan for \(target.name)")
+      throw CommandError(error, failedAction: "cannot plan for \(target.name)")
     }
   }
 }

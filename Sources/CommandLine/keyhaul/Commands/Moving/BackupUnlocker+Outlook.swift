@@ -2,8 +2,8 @@ import KeyhaulKit
 import Reports
 
 extension BackupUnlocker {
-  /// Returns the accounts in files of authenticator apps. Empty if the files cannot be read, because the plan does not
-  /// depend on them.
+  /// Returns the accounts that authenticator apps keep in files. If the files cannot be read, returns no accounts,
+  /// because the plan does not depend on them.
   private func accounts(with key: BackupKey) -> AuthenticatorAccounts {
     guard let items = try? archive.reader(with: key, for: .reading),
       let accounts = try? AuthenticatorAccounts(
@@ -12,7 +12,7 @@ extension BackupUnlocker {
     return accounts
   }
 
-  /// Returns the one-time passwords of a decrypted backup.
+  /// Returns where a decrypted backup has one-time passwords.
   func oneTimePasswords(of opened: UnlockedBackup, with key: BackupKey) -> OneTimePasswordSources {
     OneTimePasswordSources(items: opened.items, accounts: accounts(with: key))
   }
@@ -21,17 +21,17 @@ extension BackupUnlocker {
   struct BackupForOutlook {
     let backup: UnlockedBackup
     let restoreOutlook: RestoreOutlook
-    /// The device whose hardware key was tried; `nil` if none was.
-    let hardware: String?
+    /// The name of the device whose hardware key was tried; `nil` if no key was tried.
+    let hardwareKeyDevice: String?
     let oneTimePasswords: OneTimePasswordSources
   }
 
   /// Decrypts the backup as a new device would, and as the source device would if its hardware key is available.
   ///
   /// - Parameters:
-  ///   - key: The key of the password.
-  ///   - hardware: The hardware key that the user gave, or one that may be the source device's.
-  ///   - named: The source device that the user named; `nil` if none.
+  ///   - key: The key that was derived from the password.
+  ///   - hardware: The hardware key that the user gave, or a key that may be the source device's.
+  ///   - named: The source device that the user named; `nil` if the user named none.
   func decryptForOutlook(
     with key: BackupKey, _ hardware: HardwareKey?, sourceDevice named: DeviceSession?
   ) throws -> BackupForOutlook {
@@ -49,9 +49,9 @@ extension BackupUnlocker {
         backup: opened,
         restoreOutlook: try RestoreOutlook(
           of: opened, unlockedWithDeviceKey: openedWithDeviceKey, sourceDeviceItems: sourceDevice?.items),
-        hardware: keyOwner, oneTimePasswords: oneTimePasswords)
+        hardwareKeyDevice: keyOwner, oneTimePasswords: oneTimePasswords)
     } catch {
-      throw CommandError(error, doing: "cannot plan for \(name)")
+      throw CommandError(error, failedAction: "cannot plan for \(name)")
     }
   }
 }

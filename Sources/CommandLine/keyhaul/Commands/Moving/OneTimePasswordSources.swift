@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// The items and accounts among which a plan's one-time passwords are counted.
+/// The items and accounts in which a plan counts one-time passwords.
 struct OneTimePasswordSources {
   /// All items, also those without a one-time password.
   let items: [BackupItem]
@@ -13,8 +13,8 @@ struct OneTimePasswordSources {
     self.accounts = accounts
   }
 
-  /// Creates the sources for a virtual device's simulated backup. They contain no accounts, because a virtual device has
-  /// no files of apps.
+  /// Creates the sources for a virtual device's simulated backup. They contain no accounts, because a virtual device
+  /// stores no app files.
   init(of simulatedBackup: SimulatedBackup, on device: DeviceSession) throws(CommandError) {
     accounts = AuthenticatorAccounts()
     do throws(KeyhaulError) {
@@ -24,7 +24,7 @@ struct OneTimePasswordSources {
     }
   }
 
-  /// Counts the one-time passwords of each app, and those that a plan moves.
+  /// Counts each app's one-time passwords, and how many of them a plan moves.
   ///
   /// - Parameters:
   ///   - plan: The plan, which decides for each item whether it moves.

@@ -30,7 +30,7 @@ extension PlanCommand {
     var command = self
     command.paths = [path]
     command.output = nil
-    command.common.disablePrompts()
+    command.common.limitOutputToDocument()
     return command
   }
 
@@ -67,8 +67,8 @@ extension PlanCommand {
     (move.to.map { ["--to", ShellQuoting.quote($0)] } ?? []) + (view.map { [$0.flag] } ?? [])
   }
 
-  /// Returns the parameters of the result. They include the target's revision, because a result for an earlier state is
-  /// not reused.
+  /// Returns the parameters on which the result depends. They include the target's revision, because a result for an
+  /// earlier revision must not be reused.
   func resultParameters(in session: Session) throws -> [String] {
     var flags = accessOptions.decryption.resultParameters + common.detail
     if let view { flags.append(view.flag) }
@@ -87,8 +87,8 @@ extension PlanCommand {
     var inputs: [(flag: String, content: [UInt8])] = []
     if let expect { inputs.append(("--expect", try ExpectationFile.bytes(of: expect, in: session))) }
     let resolver = try SourceResolver(session, databaseKeys)
-    if let to = move.to {
-      inputs.append(("--to", try target(to, resolver).withSession(.reading) { try $0.identity() }))
+    if let targetName = move.to {
+      inputs.append(("--to", try target(targetName, resolver).withSession(.reading) { try $0.identity() }))
     }
     if let sourceDevice {
       inputs.append(("--source", try resolver.device(sourceDevice).withSession(.reading) { try $0.identity() }))
@@ -112,12 +112,13 @@ extension PlanCommand {
     }
   ]
 
-  /// Returns whether the number of moved items is meaningful. It is not if the backup must be repaired before a restore.
+  /// Returns whether the number of moved items is meaningful. If the backup must be repaired before a restore, the number
+  /// is not.
   @Sendable private static func isMoveKnown(_ result: BatchResult) -> Bool {
     guard let document = result.document else { return false }
     let findings = document["findings"]?.arrayValue ?? []
     if findings.contains(where: { $0["restorable"]?.booleanValue == false }) { return false }
-    // This exit code means damage, unless items are unreadable.
+    // Exit code `partial` means that items are unreadable or, if none is, that the backup is damaged.
     let unreadable = member("unreadable", in: document)?.integerValue ?? 0
     return result.code != CommandExitStatus.partial.code || unreadable > 0
   }
@@ -142,25 +143,27 @@ extension PlanCommand {
     return "\(HumanReadable.count(Int(clamping: count), "item")) \(count == 1 ? "does" : "do") not move"
   }
 
-  /// Returns the advice for a backup whose items all stay behind because it has no password: the first step of its plan.
+  /// Returns advice for a backup that moves no item because it has no password: the first step of its plan.
   static func note(on result: BatchResult) -> String? {
     guard result.code == 0, let document = result.document, isMoveKnown(result), counts(in: document)?.arrives == 0,
       document["source"]?["encrypted"]?.booleanValue == false,
-      document["items"]?.arrayValue?.contains(where: isHeldByMissingPassword) == true
+      document["items"]?.arrayValue?.contains(where: needsBackupPassword) == true
     else { return nil }
     let cause = "the backup has no password"
-    // A password would move at least one item, so the first step is to make a backup with one. A plan for a target has
-    // no steps.
+    // A password would move at least one item, so the first step is to make a backup with a password. A plan for a
+    // target has no steps.
     let step = document["before_wiping"]?.arrayValue?.first?["entries"]?.arrayValue?.first?["do"]?.stringValue
     return step.map { "\(cause). \($0)" } ?? cause
   }
 
-  private static func isHeldByMissingPassword(_ item: JSONValue) -> Bool {
+  /// Returns whether an item stays behind only because the backup has no password.
+  private static func needsBackupPassword(_ item: JSONValue) -> Bool {
     let outcome = item["outcomes"]?.arrayValue?.first ?? item
     return outcome["reason"]?.stringValue == Reason.backupNotEncrypted.rawValue
   }
 
-  /// Returns the counts of a document: a plan's summary, or the counts for a new device.
+  /// Returns the object with a document's counts: the summary of a plan, or the restore to a new device if the plan has
+  /// no target.
   private static func summary(of document: JSONValue) -> JSONValue? {
     document["summary"] ?? document["futures"]?.arrayValue?.first
   }

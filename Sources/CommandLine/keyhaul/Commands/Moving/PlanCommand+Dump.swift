@@ -3,7 +3,7 @@ import Reports
 
 /// `plan` for another tool's dump, or a keychain database.
 extension PlanCommand {
-  /// Plans for a dump or database, as if its items had been backed up.
+  /// Plans the restore of a dump or a database, as if its items had been backed up.
   func planDump(
     _ dump: ResolvedDump, onto target: ResolvedDevice?, sourceDevice: ResolvedDevice?,
     _ expectations: [PlanExpectation]?, in session: Session
@@ -55,7 +55,7 @@ extension PlanCommand {
     return report
   }
 
-  /// Returns the numbers of one-time passwords in a dump, which has no files of authenticator apps.
+  /// Counts the one-time passwords in a dump. Unlike a backup, a dump contains no files of authenticator apps.
   private static func oneTimePasswords(
     in dump: ResolvedDump, moving plan: MigrationPlan, names: AppDirectory
   ) -> OneTimePasswordOverview {

@@ -38,7 +38,7 @@ extension PlanCommand {
         return try ExpectationCheck(expectations, report.plan, in: scenario)
       }
     } catch {
-      throw CommandError(error, doing: "cannot check the expectations")
+      throw CommandError(error, failedAction: "cannot check the expectations")
     }
     guard !check.cases.isEmpty else {
       throw .usage(
@@ -63,7 +63,7 @@ extension PlanCommand {
 
 /// A file of expectations (format `plan-expectations/1`).
 enum ExpectationFile {
-  /// The maximum size in bytes: more than anyone writes by hand.
+  /// The maximum size of the file in bytes, far more than anyone writes by hand.
   static let maximumByteCount = 16 << 20
 
   /// Reads the bytes of the file.

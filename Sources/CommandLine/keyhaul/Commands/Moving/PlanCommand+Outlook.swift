@@ -1,9 +1,9 @@
 import KeyhaulKit
 import Reports
 
-/// `plan` without `--to`: shows what is lost on a new device, and on the source device after it was erased.
+/// `plan` without `--to`: shows what is lost in a restore to a new device, and to the source device after it was erased.
 extension PlanCommand {
-  /// Plans for a backup.
+  /// Plans the restore of a backup.
   func planBackupWithoutTarget(
     _ loaded: LoadedBackup, _ opened: BackupUnlocker.BackupForOutlook, argument: String?,
     _ expectations: [PlanExpectation]?, in session: Session
@@ -13,13 +13,14 @@ extension PlanCommand {
     source.sourceDeviceItems = opened.restoreOutlook.sourceDeviceItems
     BackupDamageNotice(opened: opened.backup, name: loaded.name).warn(in: session)
     let request = OutlookRequest(
-      source: source, argument: argument, productType: loaded.archive.device.productType, hardware: opened.hardware,
-      isDamaged: !opened.backup.damage.isEmpty, oneTimePasswords: opened.oneTimePasswords,
+      source: source, argument: argument, productType: loaded.archive.device.productType,
+      hardwareKeyDevice: opened.hardwareKeyDevice, isDamaged: !opened.backup.damage.isEmpty,
+      oneTimePasswords: opened.oneTimePasswords,
       condition: BackupCondition(damage: opened.backup.damage, findings: source.reportedFindings))
     return try finishWithoutTarget(request, opened.restoreOutlook, expectations, in: session)
   }
 
-  /// Plans for a device, as if a backup of it were made now.
+  /// Plans as if a backup of a device were made now and then restored.
   func planDeviceWithoutTarget(
     _ device: DeviceSession, argument: String?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
@@ -33,33 +34,34 @@ extension PlanCommand {
     }
     let request = OutlookRequest(
       source: try ReportSource(device, hasPassword: !noPassword), argument: argument,
-      productType: device.record.productType, hardware: device.name, isDamaged: false,
+      productType: device.record.productType, hardwareKeyDevice: device.name, isDamaged: false,
       oneTimePasswords: try OneTimePasswordSources(of: simulatedBackup, on: device))
     return try finishWithoutTarget(request, restoreOutlook, expectations, in: session)
   }
 
-  /// The source of a plan without a target.
+  /// The source for a plan without a target.
   private struct OutlookRequest {
     let source: ReportSource
-    /// The argument that names the source in suggested commands; `nil` if it is a stream.
+    /// The argument that names the source in suggested commands; `nil` if the source is a stream.
     let argument: String?
     let productType: String?
-    /// The device whose hardware key was tried; `nil` if none was.
-    let hardware: String?
+    /// The name of the device whose hardware key was tried; `nil` if no key was tried.
+    let hardwareKeyDevice: String?
     let isDamaged: Bool
     var oneTimePasswords: OneTimePasswordSources?
     /// Whether the backup can be restored as it is.
     var condition = BackupCondition.usable
   }
 
-  /// Delivers the plan for a new device and for the erased source device, or the requested view of it.
+  /// Delivers the plan for a new device and for the erased source device. If a view or a check of expectations was
+  /// requested, delivers only that.
   private func finishWithoutTarget(
     _ request: OutlookRequest, _ restoreOutlook: RestoreOutlook, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandExitStatus {
     let planDate = DeviceEnvironment.interruptible.clock.now()
     var summary = OutlookSummary(
       restoreOutlook, of: request.source.document, made: Timestamp.text(of: planDate), apps: request.source.apps,
-      productType: request.productType, hardware: request.hardware, sourceArgument: request.argument,
+      productType: request.productType, hardware: request.hardwareKeyDevice, sourceArgument: request.argument,
       isRedacted: redact)
     let source = redact ? request.source.redacted : request.source
     summary.findings = source.reportedFindings
@@ -86,7 +88,7 @@ extension PlanCommand {
 
   /// Finds the target device.
   ///
-  /// - Throws: `.notFound` with advice to create the device or to plan without one.
+  /// - Throws: `.notFound` with advice to create the device or to plan without a target.
   func target(_ name: String, _ resolver: SourceResolver) throws(CommandError) -> ResolvedDevice {
     do throws(CommandError) {
       return try resolver.device(name)

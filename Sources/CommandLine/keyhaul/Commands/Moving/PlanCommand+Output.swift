@@ -45,16 +45,16 @@ extension PlanCommand {
     try session.print("  " + session.addingHomeOption(to: command))
   }
 
-  /// Saves the plan to the file given with `-o` and prints the result: either both or neither.
+  /// Saves the plan to the file given with `-o`, and prints the result. If either fails, the file is not saved.
   func saveAndPrint(
     _ report: PlanReport, in session: Session, printing: () throws(CommandError) -> Void
   ) throws(CommandError) {
     try saveAndPrint("the plan was saved", in: session, printing: printing, saving: report.forEachChunk)
   }
 
-  /// Saves bytes, which `saving` passes in chunks, and prints the result: either both or neither.
+  /// Saves the bytes that `saving` passes in chunks, and prints the result. If either fails, the file is not saved.
   ///
-  /// - Parameter clause: The change as a clause without the file: "the plan was saved".
+  /// - Parameter clause: The change as a clause, without the file name: "the plan was saved".
   func saveAndPrint(
     _ clause: String, in session: Session, printing: () throws(CommandError) -> Void,
     saving: ((UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) -> Void

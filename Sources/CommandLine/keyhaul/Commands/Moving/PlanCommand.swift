@@ -92,7 +92,7 @@ struct PlanCommand: BatchCommand {
     let resolver = try SourceResolver(session, databaseKeys)
     let resolvedSource = try resolver.keychain(source)
     try databaseKeys.check([resolvedSource])
-    let target = try move.to.map { to throws(CommandError) in try self.target(to, resolver) }
+    let target = try move.to.map { name throws(CommandError) in try self.target(name, resolver) }
     let sourceDevice = try sourceDevice.map { name throws(CommandError) in try resolver.device(name) }
     if let output, output != "-" {
       let devices = (target?.files ?? []) + (sourceDevice?.files ?? [])
@@ -127,7 +127,7 @@ struct PlanCommand: BatchCommand {
     case .device(let device):
       try rejectBackupFlags()
       return try device.withSession(.reading) { openDevice in
-        try ResolvedDevice.withSessions(target, nil) { target, _ in
+        try ResolvedDevice.withSessions(target: target) { target, _ in
           guard let target else {
             return try planDeviceWithoutTarget(openDevice, argument: argument, expectations, in: session)
           }
@@ -163,13 +163,13 @@ struct PlanCommand: BatchCommand {
         try: "leave --no-password out")
     }
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    // A device is not locked while the user types, so its key is read first. This also shows early whether it can be
-    // read.
-    let hardware = try ResolvedDevice.withSessions(target, sourceDevice) { target, _ in
+    // The devices' file locks are not held while the user types a password. Therefore, the hardware key is read before the
+    // user types. An unreadable key is also reported before.
+    let hardware = try ResolvedDevice.withSessions(target: target, sourceDevice: sourceDevice) { target, _ in
       try unlocker.hardwareKey(excluding: target)
     }
     let key = try unlocker.key(accessOptions.password)
-    return try ResolvedDevice.withSessions(target, sourceDevice) { target, namedSource in
+    return try ResolvedDevice.withSessions(target: target, sourceDevice: sourceDevice) { target, namedSource in
       guard let target else {
         let opened = try unlocker.decryptForOutlook(with: key, hardware, sourceDevice: namedSource)
         return try planBackupWithoutTarget(loaded, opened, argument: argument, expectations, in: session)
@@ -187,12 +187,12 @@ struct PlanCommand: BatchCommand {
     }
   }
 
-  /// Plans for a backup.
+  /// Plans the restore of a backup to a device.
   ///
   /// - Parameters:
-  ///   - loaded: The backup as it was read.
+  ///   - loaded: The backup, not yet decrypted.
   ///   - opened: The decrypted backup.
-  ///   - argument: The argument that names the backup in suggested commands; `nil` if it is a stream.
+  ///   - argument: The argument that names the backup in suggested commands; `nil` if the backup is a stream.
   ///   - device: The target.
   ///   - sourceDeviceItems: The source device's items; `nil` if they are not available.
   ///   - oneTimePasswords: The one-time passwords of the backup; `nil` if the result does not contain them.
@@ -216,33 +216,33 @@ struct PlanCommand: BatchCommand {
     return try finish(comparable, expectations, isDamaged: !opened.backup.damage.isEmpty, in: session)
   }
 
-  /// Plans for a device, as if a backup of it were made now.
+  /// Plans as if a backup of a device were made now and then restored to the target.
   private func planDevice(
-    _ openDevice: DeviceSession, argument: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
+    _ sourceDevice: DeviceSession, argument: String?, onto target: DeviceSession, _ expectations: [PlanExpectation]?,
     in session: Session
   ) throws -> CommandExitStatus {
     let (plan, simulatedBackup): (MigrationPlan, SimulatedBackup)
     do throws(KeyhaulError) {
       let isCompared = view == .compare || view == .audit
-      simulatedBackup = try SimulatedBackup(of: openDevice, hasPassword: !noPassword, isPlannedOnce: !isCompared)
-      plan = try Restorer.plan(simulatedBackup, onto: device, policy: move.policy, for: .planning)
+      simulatedBackup = try SimulatedBackup(of: sourceDevice, hasPassword: !noPassword, isPlannedOnce: !isCompared)
+      plan = try Restorer.plan(simulatedBackup, onto: target, policy: move.policy, for: .planning)
     } catch {
-      throw CommandError(error, using: openDevice.name)
+      throw CommandError(error, using: sourceDevice.name)
     }
-    let source = try ReportSource(openDevice, hasPassword: !noPassword)
-    var report = try makeReport(plan, of: source, onto: device, in: session)
+    let source = try ReportSource(sourceDevice, hasPassword: !noPassword)
+    var report = try makeReport(plan, of: source, onto: target, in: session)
     report.sourceArgument = argument
     if countsOneTimePasswords(expectations, in: session) {
-      report.codes = try OneTimePasswordSources(of: simulatedBackup, on: openDevice).overview(
+      report.codes = try OneTimePasswordSources(of: simulatedBackup, on: sourceDevice).overview(
         for: plan, names: source.apps)
     }
-    let isSameDevice = openDevice.device.directory == device.device.directory
+    let isSameDevice = sourceDevice.device.directory == target.device.directory
     let comparable = ComparablePlan(report: report, argument: argument, isSameDevice: isSameDevice) {
       () throws(CommandError) in
       do throws(KeyhaulError) {
-        return try MigrationComparison(of: openDevice, onto: device, knowing: simulatedBackup)
+        return try MigrationComparison(of: sourceDevice, onto: target, using: simulatedBackup)
       } catch {
-        throw CommandError(error, using: openDevice.name)
+        throw CommandError(error, using: sourceDevice.name)
       }
     }
     return try finish(comparable, expectations, isDamaged: false, in: session)
@@ -262,12 +262,12 @@ struct PlanCommand: BatchCommand {
     return report
   }
 
-  /// A plan that can be compared with the other ways to restore.
+  /// A plan, and a closure that compares the four possible restores of its source.
   struct ComparablePlan {
     let report: PlanReport
-    /// The argument that names the source in suggested commands; `nil` if it is a stream.
+    /// The argument that names the source in suggested commands; `nil` if the source is a stream.
     let argument: String?
-    /// Whether the target is the source device; `nil` if no key proves it either way.
+    /// Whether the target is the source device; `nil` if the items' keys do not show it.
     let isSameDevice: Bool?
     let compare: () throws(CommandError) -> MigrationComparison
   }

@@ -13,13 +13,13 @@ extension PlanReport {
     for line in text.lines(style: style) { try session.print(line) }
   }
 
-  /// Passes the document with its checksum to a closure, in chunks. Equal plans have equal bytes.
+  /// Passes the document with its checksum to a closure, in chunks. Equal plans result in equal bytes.
   func forEachChunk(_ body: (UnsafeRawBufferPointer) throws(CommandError) -> Void) throws(CommandError) {
     try PlanFile.forEachChunk(
-      of: document, translating: { CommandError($0, doing: "the plan cannot be written") }, body)
+      of: document, translating: { CommandError($0, failedAction: "the plan cannot be written") }, body)
   }
 
-  /// Writes the document as the result.
+  /// Writes the document with its checksum as the command's result.
   func printDocument(in session: Session) throws(CommandError) {
     try forEachChunk(session.writeChunk)
   }

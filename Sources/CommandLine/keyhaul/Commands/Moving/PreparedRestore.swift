@@ -1,23 +1,23 @@
 import KeyhaulKit
 import Reports
 
-/// A restore that is ready except for its target: the decrypted backup, and the user's choices.
+/// The decrypted backup and the user's choices for a restore. The target is passed to each step.
 ///
-/// The file lock on the target is not held between the steps of a restore, so another program may change the target.
-/// Therefore, each step plans again.
+/// Between these steps, the target's file lock is not held, so another program may change the target. Therefore, each
+/// step plans again.
 struct PreparedRestore {
   let loaded: LoadedBackup
   let opened: BackupUnlocker.BackupForDevice
-  /// The identifier of the device whose hardware key decrypted the backup; `nil` if the target is a Simulator.
-  let identifier: String?
+  /// The identifier of the target for which the backup was decrypted; `nil` if the target is a Simulator.
+  let targetIdentifier: String?
   let policy: ExistingItemPolicy
   let selection: RestoreSelection?
   let savedPlan: SavedPlan?
 
   var damage: BackupDamageNotice { BackupDamageNotice(opened: opened.backup, name: loaded.name) }
 
-  /// Rejects a target that cannot be restored to now. Called before asking for a password, and in each session with the
-  /// target.
+  /// Rejects a target with unreadable rows, or a device that the saved plan was not made for. Called before asking for a
+  /// password, and again for each plan.
   static func check(_ target: RestoreTarget, _ loaded: LoadedBackup, _ savedPlan: SavedPlan?) throws(CommandError) {
     do throws(KeyhaulError) {
       try target.requireReadableRows()
@@ -32,22 +32,22 @@ struct PreparedRestore {
   ///
   /// - Parameters:
   ///   - target: The target of the restore.
-  ///   - confirmedPlan: The plan that the user agreed to, which must still be the same; `nil` if there is none.
+  ///   - confirmedPlan: The plan that the user agreed to; `nil` if the user was not asked.
   ///   - sourceDeviceItems: The source device's items; `nil` if they are not reported.
-  /// - Throws: `.stalePlan` if the plan differs from the confirmed or the saved one.
+  /// - Throws: `.stalePlan` if the plan differs from the confirmed plan or the saved plan.
   func report(
     onto target: RestoreTarget, since confirmedPlan: PlanReport? = nil,
     sourceDeviceItems: SourceDeviceItems? = nil, in session: Session
   ) throws(CommandError) -> PlanReport {
     try Self.check(target, loaded, savedPlan)
     let hasSameRevision = confirmedPlan.map { $0.revision == target.revision } ?? true
-    guard target.identifier == identifier, hasSameRevision else {
+    guard target.identifier == targetIdentifier, hasSameRevision else {
       throw changeError(target, because: "its identifier or revision is different now")
     }
     var plan = try opened.plan(onto: target, policy: policy)
     if let savedPlan { try savedPlan.check(against: try makeReport(plan, onto: target).document, target: target.name) }
     if let selection {
-      // A confirmed plan was shown together with the warning.
+      // The warning was already shown together with a confirmed plan.
       let warningSession = confirmedPlan == nil ? session : nil
       try selection.check(against: plan, loaded, in: warningSession)
       let partialPlan = try opened.plan(onto: target, policy: policy, only: selection.indexes)
@@ -63,7 +63,7 @@ struct PreparedRestore {
     return report
   }
 
-  /// Rejects a partial restore that would delete existing items although the saved plan for all items keeps them.
+  /// Rejects a partial restore that would remove existing items which the saved plan, for all items, keeps or restores.
   private static func requireNoAdditionalRemovals(
     in partialPlan: MigrationPlan, comparedWith completePlan: MigrationPlan, _ savedPlan: SavedPlan,
     _ selection: RestoreSelection, _ target: RestoreTarget

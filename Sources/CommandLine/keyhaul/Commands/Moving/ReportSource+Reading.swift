@@ -4,7 +4,7 @@ import Reports
 extension ReportSource {
   /// Creates the source for a report on a backup.
   ///
-  /// - Parameter fileList: The backup's files, whose domains name the apps if no property list does.
+  /// - Parameter fileList: The backup's file list. Its domains name the apps if no property list does.
   init(_ loaded: LoadedBackup, fileList: FileList? = nil) {
     let apps = InstalledApps.directory(of: loaded.archive) {
       (try? fileList?.listing().rowCountByDomain.keys.sorted()) ?? []
@@ -18,19 +18,19 @@ extension ReportSource {
     let backup = opened.backup
     findings = backup.findings
     lostKinds = backup.items.filter { backup.reason(of: $0)?.isDamage == true }.map(\.kind)
-    // Without Status.plist, nothing shows that anything is missing.
+    // A missing Status.plist alone does not show that items are missing.
     mayLackItems = backup.damage.contains { $0 != .statusMissing && $0 != .finding(.stateMissing) }
-    nameDecryptingDevice = backup.encryptedItemSummaries.isEmpty ? nil : opened.sourceDevice
+    nameDecryptingDevice = backup.encryptedItemSummaries.isEmpty ? nil : opened.sourceDeviceName
   }
 
-  /// Creates the source for a report on a device, as if it had been backed up.
+  /// Creates the source for a report on a device, as if the device had been backed up.
   ///
-  /// - Parameter hasPassword: Whether that backup would have a password.
+  /// - Parameter hasPassword: Whether this backup would have a password.
   init(_ session: DeviceSession, hasPassword: Bool) throws(CommandError) {
     do throws(DataProtectionError) {
       try self.init(of: session, hasPassword: hasPassword)
     } catch {
-      throw CommandError(error, doing: "cannot plan for \(session.name)")
+      throw CommandError(error, failedAction: "cannot plan for \(session.name)")
     }
   }
 }

@@ -58,12 +58,12 @@ struct Restore: RunnableCommand, DecryptingCommand {
       with: key, hardware: keys.sourceDevice, onto: keys.target, for: .restoring)
     unlocker.warnIfUnsealed()
     let prepared = PreparedRestore(
-      loaded: loaded, opened: opened, identifier: keys.targetIdentifier, policy: policy, selection: selection,
+      loaded: loaded, opened: opened, targetIdentifier: keys.targetIdentifier, policy: policy, selection: selection,
       savedPlan: savedPlan)
     let confirmation = RestoreConfirmation(
       prepared: prepared, acceptsDamage: acceptDamage, isPlanned: savedPlan != nil,
       isPolicyChosen: savedPlan != nil || move.existing.chosenPolicy != nil, session: session)
-    confirmation.damage.warn(in: session, isNamedLater: !dryRun.isOn && !acceptDamage)
+    confirmation.damage.warn(in: session, isStatedLater: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn { return try showPlan(confirmation, unlocker, key, onto: target, in: session) }
     return try confirmAndRestore(confirmation, backup, fileStatus: fileStatus, onto: target, in: session)
   }
@@ -80,42 +80,43 @@ struct Restore: RunnableCommand, DecryptingCommand {
     let target: HardwareKey?
     /// The source device's key; `nil` if it is not available.
     let sourceDevice: HardwareKey?
-    /// The target's identifier; `nil` if it is a Simulator.
+    /// The target's identifier; `nil` if the target is a Simulator.
     let targetIdentifier: String?
   }
 
   /// Reads the hardware keys before the user is asked for the password.
   ///
-  /// The device is not locked while the user types. Afterwards, Keyhaul checks that it has not changed.
+  /// The device's file lock is not held while the user types. Afterwards, `PreparedRestore` checks that the target is
+  /// still the same device.
   private func hardwareKeys(
     for unlocker: BackupUnlocker, _ loaded: LoadedBackup, onto target: ResolvedTarget, _ savedPlan: SavedPlan?
   ) throws -> HardwareKeys {
-    try target.withTarget(.reading) { lockedTarget in
-      try PreparedRestore.check(lockedTarget, loaded, savedPlan)
+    try target.withTarget(.reading) { openTarget in
+      try PreparedRestore.check(openTarget, loaded, savedPlan)
       return HardwareKeys(
-        target: try lockedTarget.device.map { HardwareKey(.named, try $0.deviceKey()) },
-        sourceDevice: try unlocker.hardwareKey(excluding: lockedTarget.device),
-        targetIdentifier: lockedTarget.identifier)
+        target: try openTarget.device.map { HardwareKey(.named, try $0.deviceKey()) },
+        sourceDevice: try unlocker.hardwareKey(excluding: openTarget.device),
+        targetIdentifier: openTarget.identifier)
     }
   }
 
-  /// Plans the restore for a dry run, with the source device's items that never entered the backup.
+  /// Plans and prints a dry run, including the source device's items that never entered the backup.
   private func showPlan(
     _ confirmation: RestoreConfirmation, _ unlocker: BackupUnlocker, _ key: BackupKey, onto target: ResolvedTarget,
     in session: Session
   ) throws -> CommandExitStatus {
     let prepared = confirmation.prepared
-    let report = try target.withTarget(.reading) { lockedTarget in
+    let report = try target.withTarget(.reading) { openTarget in
       let sourceDevice = try unlocker.sourceDevice(
-        of: prepared.opened.backup, named: nil, orTarget: lockedTarget.device, with: key)
-      return try prepared.report(onto: lockedTarget, sourceDeviceItems: sourceDevice?.items, in: session)
+        of: prepared.opened.backup, named: nil, orTarget: openTarget.device, with: key)
+      return try prepared.report(onto: openTarget, sourceDeviceItems: sourceDevice?.items, in: session)
     }
     return try finishDryRun(report, confirmation, onto: target, in: session)
   }
 
-  /// Asks the user to agree, and restores the items.
+  /// Asks the user to agree if necessary, and restores the items.
   ///
-  /// - Parameter fileStatus: The status of the backup's file before it was read.
+  /// - Parameter fileStatus: The status of the backup's file before the file was read.
   private func confirmAndRestore(
     _ confirmation: RestoreConfirmation, _ backup: ResolvedBackup, fileStatus: FileStatus?,
     onto target: ResolvedTarget, in session: Session
@@ -123,22 +124,22 @@ struct Restore: RunnableCommand, DecryptingCommand {
     let prepared = confirmation.prepared
     var confirmedPlan: PlanReport?
     if confirmation.mayAsk {
-      // The device is not locked while the user decides.
+      // The device's file lock is not held while the user decides.
       let report = try target.withTarget(.reading) { try prepared.report(onto: $0, in: session) }
       try confirmation.obtain(for: report)
       try backup.requireUnchanged(
         since: prepared.loaded.archive, fileStatus: fileStatus, storage: accessOptions.storage)
       confirmedPlan = report
     }
-    return try target.withTarget(.writing) { lockedTarget in
-      let report = try prepared.report(onto: lockedTarget, since: confirmedPlan, in: session)
+    return try target.withTarget(.writing) { openTarget in
+      let report = try prepared.report(onto: openTarget, since: confirmedPlan, in: session)
       if confirmedPlan == nil { try confirmation.obtain(for: report) }
-      try restore(report, onto: lockedTarget, target, in: session)
+      try restore(report, onto: openTarget, target, in: session)
       return prepared.status(of: report)
     }
   }
 
-  /// Prints the plan, and reports what a restore would warn about or reject.
+  /// Prints the plan. Then warns about what a restore would warn about, and rejects what it would reject.
   private func finishDryRun(
     _ report: PlanReport, _ confirmation: RestoreConfirmation, onto target: ResolvedTarget, in session: Session
   ) throws -> CommandExitStatus {
@@ -179,17 +180,17 @@ struct Restore: RunnableCommand, DecryptingCommand {
   }
 
   private func restore(
-    _ report: PlanReport, onto lockedTarget: RestoreTarget, _ target: ResolvedTarget, in session: Session
+    _ report: PlanReport, onto openTarget: RestoreTarget, _ target: ResolvedTarget, in session: Session
   ) throws {
     try Interruption.check()
-    let summary = RestoreSummaryText(report.plan, device: lockedTarget.name)
+    let summary = RestoreSummaryText(report.plan, device: openTarget.name)
     try session.progress(
       "Restoring \(HumanReadable.count(summary.restoredCount, "item"))", phase: "restore"
     ) { (progress) throws(CommandError) in
-      try target.restore(report.plan, onto: lockedTarget, summary, in: session) { progress.update(done: $0, total: $1) }
+      try target.restore(report.plan, onto: openTarget, summary, in: session) { progress.update(done: $0, total: $1) }
     }
     if session.isJSON {
-      try writeDocument(of: report, summary, lockedTarget, target, in: session)
+      try writeDocument(of: report, summary, openTarget, target, in: session)
     } else {
       if session.common.verbose > 0 {
         for line in report.text(showsAll: true).lines(style: session.resultStyle) { try session.print(line) }
@@ -199,7 +200,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
   }
 
   private func writeDocument(
-    of report: PlanReport, _ summary: RestoreSummaryText, _ lockedTarget: RestoreTarget, _ target: ResolvedTarget,
+    of report: PlanReport, _ summary: RestoreSummaryText, _ openTarget: RestoreTarget, _ target: ResolvedTarget,
     in session: Session
   ) throws(CommandError) {
     switch target {
@@ -207,12 +208,12 @@ struct Restore: RunnableCommand, DecryptingCommand {
     case .device:
       let document = RestoreDocument(
         plan: report.document, restoredCount: summary.restoredCount, overwrittenCount: summary.overwrittenCount,
-        overwrittenNewerCount: summary.overwrittenNewerCount, revision: lockedTarget.revision)
+        overwrittenNewerCount: summary.overwrittenNewerCount, revision: openTarget.revision)
       try session.writeDocument(document.json)
     }
   }
 
-  /// Returns the document of the changes that were made or planned for a Simulator's keychain.
+  /// Returns the document that lists the changes to a Simulator's keychain, either made or planned.
   private func document(of report: PlanReport, onto simulator: ResolvedSimulator) -> JSONValue {
     let summary = report.plan.summary
     let changes = summary.byChange

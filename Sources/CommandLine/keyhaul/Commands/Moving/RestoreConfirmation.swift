@@ -1,15 +1,15 @@
 import KeyhaulKit
 import Reports
 
-/// The user's consent that a restore requires before it changes the target. It covers the items that the restore
-/// removes, and damage in the backup. On a terminal, it also covers the restore itself.
+/// Obtains the user's consent before a restore changes the target. The user must agree to the removal of items and to
+/// damage in the backup. On a terminal, the user must also agree to the restore itself.
 struct RestoreConfirmation {
   let prepared: PreparedRestore
   /// Whether `--accept-damage` was given.
   let acceptsDamage: Bool
-  /// Whether a saved plan is carried out, which the user has already seen.
+  /// Whether the restore carries out a saved plan, which the user has already seen.
   let isPlanned: Bool
-  /// Whether the user chose the treatment of the target's items, with `--existing` or a saved plan.
+  /// Whether the user chose what happens to the target's existing items, with `--existing` or a saved plan.
   let isPolicyChosen: Bool
   let session: Session
 
@@ -21,8 +21,8 @@ struct RestoreConfirmation {
     return (!session.common.yes || requiresAcceptDamage) && session.terminal() != nil
   }
 
-  /// Rejects a restore that would only remove items and restore none. A backup without items may be restored, because
-  /// the user then wants an empty keychain.
+  /// Rejects a restore that would remove items and restore none. Accepts it if the backup contains no items, because the
+  /// user then wants an empty keychain.
   func rejectRemovalOnlyRestore(_ report: PlanReport) throws(CommandError) {
     let hasItems = !prepared.opened.backup.items.isEmpty
     let restoresNothing = report.plan.onlyRemoves || report.plan.decisions.isEmpty && !report.plan.removed.isEmpty
@@ -41,13 +41,13 @@ struct RestoreConfirmation {
         + "remove \(removed)", try: advice)
   }
 
-  /// Warns before a change that a damaged backup may not be able to replace items that the restore removes.
+  /// Warns before a restore removes items that may be the only intact copies of items that are lost in the backup.
   ///
-  /// - Parameter willRestore: Whether the restore is about to be made, not only shown.
-  /// - Throws: `.damaged` if `--yes` was given without choosing the treatment of the target's items. Accepting the
-  ///   damage is not enough.
+  /// - Parameter willRestore: Whether the restore follows, and is not only shown.
+  /// - Throws: `.damaged` if the restore follows with `--yes` but without a choice about the target's existing items.
+  ///   `--accept-damage` does not replace this choice.
   func warnAboutOnlyCopies(_ report: PlanReport, willRestore: Bool) throws(CommandError) {
-    let count = report.removedOnlyCopies
+    let count = report.removedOnlyCopyCount
     guard count > 0 else { return }
     let (source, target) = (report.source.name, report.target.name)
     let removedCount = report.plan.removed.count
@@ -72,7 +72,7 @@ struct RestoreConfirmation {
       try: "\(SuggestedCommands.keepingExisting) keeps the existing items", ignoresQuiet: true)
   }
 
-  /// Asks for everything that the user must agree to, unless flags already agree to it.
+  /// Asks the user to agree to whatever flags do not already accept.
   ///
   /// - Throws: `.refused`, `.damaged` or `.usage` if Keyhaul cannot ask; `.failed` if the user does not agree.
   func obtain(for report: PlanReport) throws(CommandError) {
@@ -82,7 +82,8 @@ struct RestoreConfirmation {
     func lines() -> [String] {
       losses.lines(style: session.messageStyle, showsAll: session.common.verbose > 0)
     }
-    // Lines above the damage question are not shown again. If nothing is removed, its answer is enough.
+    // If the damage question was asked, the next question does not repeat its lines. If nothing is removed
+    // or overwritten, there is no next question.
     let wasAsked = try damage.accept(
       onto: report.target.name, isAccepted: acceptsDamage, in: session, showing: lines)
     if let warning = report.warning { session.warn(warning.message, why: warning.why, try: warning.advice) }

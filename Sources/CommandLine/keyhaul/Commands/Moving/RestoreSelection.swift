@@ -1,12 +1,12 @@
 import KeyhaulKit
 import Reports
 
-/// The items to restore, as `--only` lists them by their positions in the backup: `{"indexes": [0, 3]}`.
+/// The items that `--only` lists by their indexes in the backup: `{"indexes": [0, 3]}`. Only these are restored.
 struct RestoreSelection {
   let path: String
   let indexes: Set<Int>
 
-  /// The maximum size in bytes: more than a list of all items of any backup needs.
+  /// The maximum size of the file in bytes, more than a list of all items in any backup needs.
   static let maximumByteCount = 16 << 20
 
   init(_ path: String, in session: Session) throws(CommandError) {
@@ -32,9 +32,9 @@ struct RestoreSelection {
   /// Rejects indexes that the backup does not have, and warns about selected items that will not be restored.
   ///
   /// - Parameters:
-  ///   - plan: The plan for all items.
-  ///   - loaded: The backup.
-  ///   - session: The session that shows the warning; `nil` if it was already shown.
+  ///   - plan: The plan for all items, selected or not.
+  ///   - loaded: The backup, for its name in errors.
+  ///   - session: The session that shows the warning; `nil` if the warning was already shown.
   func check(against plan: MigrationPlan, _ loaded: LoadedBackup, in session: Session?) throws(CommandError) {
     let plannedIndexes = Set(plan.decisions.map(\.index))
     if let unknownIndex = indexes.subtracting(plannedIndexes).min() {

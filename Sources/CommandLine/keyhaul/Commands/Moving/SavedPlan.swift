@@ -1,13 +1,13 @@
 import KeyhaulKit
 import Reports
 
-/// A plan that `plan -o` has saved.
+/// A plan that was saved with `plan -o`.
 struct SavedPlan {
   let path: String
   private let file: PlanFile
   var document: PlanDocument { file.document }
 
-  /// The maximum size in bytes: more than a plan for 100,000 items needs.
+  /// The maximum size of the file in bytes, more than a plan for 100,000 items needs.
   static let maximumByteCount = 128 << 20
 
   init(_ path: String, in session: Session) throws(CommandError) {
@@ -27,13 +27,13 @@ struct SavedPlan {
         throw CommandError(
           .stalePlan, "\(path) is no longer the plan that was saved", why: error.reason, try: "plan again")
       default:
-        throw CommandError(error, doing: "cannot check \(path)")
+        throw CommandError(error, failedAction: "cannot check \(path)")
       }
     }
   }
 
-  /// Rejects a plan for another backup or device, and one that cannot be carried out: edited, redacted, or made from a
-  /// device. Called before asking for a password.
+  /// Rejects a plan that was made for a different backup, device or revision. Also rejects a plan that cannot be carried
+  /// out because it is redacted or was not made from a backup. Called before asking for a password.
   func check(_ loaded: LoadedBackup, _ device: DeviceSession) throws(CommandError) {
     if let obstacle = file.obstacle { throw staleError(device.name, because: obstacle) }
     if document.source.digest != loaded.archive.digest {
@@ -51,7 +51,7 @@ struct SavedPlan {
     }
   }
 
-  /// Rejects a plan if any decision would now be different.
+  /// Rejects the saved plan if a plan made now would decide anything differently.
   func check(against currentPlan: PlanDocument, target: String) throws(CommandError) {
     if let difference = document.difference(from: currentPlan) { throw staleError(target, because: difference) }
   }

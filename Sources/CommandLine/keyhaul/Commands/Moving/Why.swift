@@ -64,11 +64,11 @@ struct Why: RunnableCommand, DecryptingCommand {
     case .backup(let backup): return try explainBackup(backup, itemFilter, selection, onto: target, in: session)
     case .dump(let dump):
       try dump.reject(accessOptions)
-      return try ResolvedDevice.withSessions(target, nil) { target, _ in
+      return try ResolvedDevice.withSessions(target: target) { target, _ in
         try explainDump(dump, itemFilter, onto: target, in: session)
       }
     case .device(let device):
-      return try ResolvedDevice.withSessions(target, nil) { target, _ in
+      return try ResolvedDevice.withSessions(target: target) { target, _ in
         try explainDevice(device, itemFilter, onto: target, in: session)
       }
     }
@@ -80,12 +80,12 @@ struct Why: RunnableCommand, DecryptingCommand {
   ) throws -> CommandExitStatus {
     let loaded = try backup.open(storage: accessOptions.storage, for: target == nil ? .reading : .planning, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    // The device is not locked while the user types.
-    let hardware = try ResolvedDevice.withSessions(target, nil) { target, _ in
+    // The target's file lock is not held while the user types, so its hardware key is read before.
+    let hardware = try ResolvedDevice.withSessions(target: target) { target, _ in
       try unlocker.hardwareKey(excluding: target)
     }
     let key = try unlocker.key(accessOptions.password)
-    return try ResolvedDevice.withSessions(target, nil) { target, _ in
+    return try ResolvedDevice.withSessions(target: target) { target, _ in
       let opened = try Self.decrypt(with: unlocker, key, hardware, onto: target)
       let sourceDevice = try unlocker.sourceDevice(excluding: target)
       defer { sourceDevice?.invalidate() }
@@ -115,7 +115,8 @@ struct Why: RunnableCommand, DecryptingCommand {
     return try unlocker.open(with: key, hardware: hardware, onto: targetKey, for: .planning)
   }
 
-  /// Returns the encrypted items without a known name that the attributes may select. With `--item`, there are none.
+  /// Returns the undecryptable items with unknown attributes that the selection may include. With `--item`, returns no
+  /// items.
   private func unnamedItems(of backup: UnlockedBackup, thatMayMatch selection: ItemSelection) -> [BackupItem] {
     guard item == nil else { return [] }
     return backup.items.filter { backupItem in
@@ -150,7 +151,7 @@ struct Why: RunnableCommand, DecryptingCommand {
       ItemExplanationReport(explanations: explanations, source: source, target: target?.name), in: session)
   }
 
-  /// Finds explanations, and explains errors with the name that the user typed.
+  /// Finds explanations. If this fails, the error names the device that it concerns, if any.
   private static func explainingErrors(
     _ find: () throws(KeyhaulError) -> [ItemExplanation]
   ) throws(CommandError) -> [ItemExplanation] {
@@ -162,11 +163,11 @@ struct Why: RunnableCommand, DecryptingCommand {
     }
   }
 
-  /// Prints the explanations.
+  /// Prints the explanations and returns the exit status.
   ///
   /// - Parameters:
-  ///   - unnamedCount: The number of encrypted items without a known name. Each of them may match.
-  ///   - isDamaged: Whether a damaged item is among them, so that the result may be incomplete.
+  ///   - unnamedCount: The number of encrypted items with unknown attributes. Each of these items may match.
+  ///   - isDamaged: Whether one of these items is damaged, so that the result may be incomplete.
   private func print(
     _ report: ItemExplanationReport, unnamedCount: Int = 0, isDamaged: Bool = false, in session: Session
   ) throws(CommandError) -> CommandExitStatus {

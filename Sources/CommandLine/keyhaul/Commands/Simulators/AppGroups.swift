@@ -13,10 +13,10 @@ enum AppGroups {
   static func selected(
     by apps: [String], among groups: Set<String>, of source: String
   ) throws(CommandError) -> Set<String> {
-    var selected: Set<String> = []
+    var selectedGroups: Set<String> = []
     for app in apps {
       if groups.contains(app) {
-        selected.insert(app)
+        selectedGroups.insert(app)
         continue
       }
       let matches = groups.filter { withoutTeam($0) == app }.sorted()
@@ -25,12 +25,12 @@ enum AppGroups {
           "--app \(app) could mean several apps in \(source)", why: "there are \(HumanReadable.list(matches))",
           try: "--app \(ShellQuoting.quote(matches[0]))")
       }
-      selected.formUnion(matches)
+      selectedGroups.formUnion(matches)
     }
-    return selected
+    return selectedGroups
   }
 
-  /// Returns the access group or bundle identifier that is most similar to one that was not found; `nil` if none is
+  /// Returns the access group or bundle identifier that is most similar to `app`, which was not found; `nil` if no name is
   /// similar.
   static func nearest(to app: String, among groups: Set<String>) -> String? {
     EditDistance.nearest(to: app, among: (groups.union(groups.compactMap(withoutTeam))).sorted())

@@ -1,8 +1,8 @@
 import KeyhaulKit
 
-/// The intact items of a Simulator's keychain. An item that is equal to one of them need not be written.
+/// The intact items of a Simulator's keychain. A new item that equals an existing item need not be written.
 struct ExistingItems {
-  /// An item without its persistent reference and App Clip mark, and the mark.
+  /// An item without its persistent reference, and with its App Clip mark as a separate value.
   private struct ComparableItem {
     let item: KeychainItem
     let appClip: Int64
@@ -13,13 +13,13 @@ struct ExistingItems {
 
   /// Collects the intact items.
   ///
-  /// - Parameter rows: The rows of the keychain. A damaged row, or one whose columns differ from its attributes, is not
+  /// - Parameter rows: The rows of the keychain. A damaged row, or a row whose columns differ from its attributes, is not
   ///   intact and will be replaced.
   init(_ rows: [KeychainDatabase.DecryptedRow]) {
     for row in rows where row.hasMatchingDigest == true && row.differingColumns.isEmpty {
       guard var item = row.result.item, let digest = row.row.digest else { continue }
       if let control = row.result.accessControl {
-        // Keyhaul writes only a class and constraints into an access control, so one with other members is not equal.
+        // Keyhaul writes only a class and constraints into an access control, so other members make the items unequal.
         guard control.members.entries.count == (control.constraints == nil ? 1 : 2) else { continue }
         if let constraints = control.constraints { item[.accessControl] = .dictionary(constraints) }
       }
@@ -28,7 +28,7 @@ struct ExistingItems {
     }
   }
 
-  /// Returns whether an equal item exists: with the same attributes and secrets, except the persistent reference.
+  /// Returns whether an item with the same attributes and secrets exists. The persistent reference may differ.
   func contains(_ item: KeychainItem) -> Bool {
     guard let digest = try? item.digest(), let existing = items[digest] else { return false }
     let appClip = item[.appClip]?.integerValue ?? 0

@@ -38,10 +38,10 @@ struct InstalledSimulator {
   /// The state; `nil` if it is unknown.
   let state: State?
 
-  /// The maximum size that is read. The file usually has about a thousand bytes.
+  /// The maximum number of bytes to read. The file usually has about a thousand bytes.
   private static let maximumByteCount = 1 << 16
 
-  /// Reads the description in a Simulator's folder.
+  /// Reads the `device.plist` in a Simulator's folder.
   ///
   /// - Returns: `nil` if the folder has no `device.plist` that can be read.
   init?(folder: String) {

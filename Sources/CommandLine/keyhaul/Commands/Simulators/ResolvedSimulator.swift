@@ -32,8 +32,9 @@ final class ResolvedSimulator {
     self.rows = rows
   }
 
-  /// Rejects a keychain with a write-ahead log or journal that does not match the database. It may contain more rows.
-  func requireReadCompletely(or message: String, try advice: String) throws(CommandError) {
+  /// Rejects a keychain if its write-ahead log or journal does not match the database, because the log may contain more
+  /// rows.
+  func rejectUnmatchedLog(_ message: String, try advice: String) throws(CommandError) {
     guard ![.none, .applied, .rolledBack].contains(database.journalStatus) else { return }
     throw CommandError(
       .refused, message, why: "its log (-wal) does not match it, and may contain items", try: advice)
@@ -44,14 +45,14 @@ final class ResolvedSimulator {
     CommittedChange(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(name)) --list")
   }
 
-  /// Locks the database, changes it and commits the changes.
+  /// Locks the database file, changes the database and commits the changes.
   ///
   /// - Parameters:
   ///   - change: The completed change, for messages.
   ///   - isDryRun: Whether this is a dry run, which does everything except the commit.
   ///   - body: Makes the changes. If it throws, they are undone.
   /// - Throws: An error with stage `afterCommit` if the change was made but a later step failed. Any other error states
-  ///   that nothing was changed, or that this is unknown.
+  ///   that nothing was changed, or that the keychain may have been changed.
   func change<Result, Failure: ExplainedError>(
     _ change: CommittedChange, isDryRun: Bool = false, in session: Session,
     _ body: (SimulatorKeychain) throws(Failure) -> Result
@@ -89,7 +90,7 @@ final class ResolvedSimulator {
       try: "xcrun simctl shutdown \(ShellQuoting.quote(simulator.udid))")
   }
 
-  /// Locks the database. Rejects one that has changed since it was read, or that SQLite reads differently.
+  /// Locks the database file. Rejects a database that has changed since it was read, or that SQLite reads differently.
   private func lockedKeychain() throws(KeyhaulError) -> SimulatorKeychain {
     let keychain = try SimulatorKeychain(path: dump.path)
     // Compares the contents, not the files, because SQLite may have rolled back an interrupted change.
@@ -128,7 +129,7 @@ final class ResolvedSimulator {
     case (.beforeCommit, _): message = "cannot change \(name)"
     }
     var failure = CommandError(
-      CommandExitStatus(error.category), message, why: why, try: error.call, of: error.systemReason)
+      CommandExitStatus(error.category), message, why: why, try: error.commandLineAdvice, of: error.systemReason)
     failure.stage = error.stage
     return failure
   }
@@ -136,7 +137,7 @@ final class ResolvedSimulator {
   /// Returns the document of a change (`simulator-change/1`).
   ///
   /// - Parameters:
-  ///   - action: The change: "seed", "reset" or another.
+  ///   - action: The name of the change, such as "seed" or "reset".
   ///   - members: The members that depend on the action.
   func document(_ action: String, _ members: [(String, JSONValue)], isDryRun: Bool) -> JSONValue {
     let document: JSONValue = ["format": "simulator-change/1", "simulator": .string(name), "action": .string(action)]

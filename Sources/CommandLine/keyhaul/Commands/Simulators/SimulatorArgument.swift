@@ -16,8 +16,8 @@ struct SimulatorArgument: ParsableArguments {
 
   /// Finds the Simulator and reads its keychain.
   ///
-  /// - Throws: `.notFound` or `.usage` if no Simulator or several have the name; `.refused` if the path leads to no
-  ///   keychain database.
+  /// - Throws: `.notFound` if no Simulator has the name; `.usage` if several Simulators have it; `.refused` if there is no
+  ///   keychain database at the path.
   func find(in session: Session) throws(CommandError) -> ResolvedSimulator {
     let path = try path(session.environment)
     guard case .dump(let database) = try SourceResolver(session).backupOrDump(path), database.isDatabase else {

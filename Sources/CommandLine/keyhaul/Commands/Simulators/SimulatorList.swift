@@ -31,11 +31,11 @@ struct SimulatorList: TabularCommand {
   @OptionGroup var fieldOptions: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  /// A Simulator of the list.
+  /// A Simulator in the list.
   private struct Entry {
     let name: String
     let path: String
-    /// The Simulator's description; `nil` if its folder has none.
+    /// The Simulator as its `device.plist` describes it; `nil` if the folder has no readable `device.plist`.
     let installed: InstalledSimulator?
     /// The Simulator's keychain; `nil` if it cannot be read.
     let keychain: ResolvedSimulator?

@@ -23,8 +23,8 @@ struct SimulatorRestore: RunnableCommand {
     let simulator = try target.find(in: session)
     let savedKeychain = try SimulatorArgument(path: snapshot.contains("/") ? snapshot : "./\(snapshot)").find(
       in: session)
-    try savedKeychain.requireReadCompletely(
-      or: "cannot read \(snapshot) completely", try: "a file that keyhaul simulator snapshot has written")
+    try savedKeychain.rejectUnmatchedLog(
+      "cannot read \(snapshot) completely", try: "a file that keyhaul simulator snapshot has written")
     try restore(savedKeychain, to: simulator, in: session)
     if session.isJSON {
       try session.writeDocument(
@@ -35,7 +35,7 @@ struct SimulatorRestore: RunnableCommand {
     return .ok
   }
 
-  /// Replaces the Simulator's keychain after the user has agreed, or announces in a dry run that it would be replaced.
+  /// Replaces the Simulator's keychain after the user has agreed. In a dry run, only announces the replacement.
   private func restore(
     _ savedKeychain: ResolvedSimulator, to simulator: ResolvedSimulator, in session: Session
   ) throws(CommandError) {

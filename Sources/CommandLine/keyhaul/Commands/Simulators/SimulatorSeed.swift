@@ -69,14 +69,14 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
   /// The result of writing the items.
   private struct Outcome {
     let insertResults: [SimulatorKeychain.InsertResult]
-    /// The number of equal items that already exist.
+    /// The number of items that already exist with the same values.
     let equalCount: Int
 
     func count(_ result: SimulatorKeychain.InsertResult) -> Int { insertResults.count { $0 == result } }
-    /// The number of items that are written.
+    /// The number of items that are added or replaced.
     var writtenCount: Int { count(.added) + count(.replaced) }
 
-    /// A description: "1 replaced, 21 already there".
+    /// The counts as text: "1 replaced, 21 already there".
     var text: String {
       let counts = [
         (count: count(.added), label: "new"), (count: count(.replaced), label: "replaced"),
@@ -87,29 +87,31 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
     }
   }
 
-  /// Writes the items, except those that already exist with the same values.
+  /// Writes the items after the user has agreed, except items that already exist with the same values.
   private func put(
     _ source: SourceItems, into simulator: ResolvedSimulator, in session: Session
   ) throws -> Outcome {
     let location = simulator.name
-    let existing = ExistingItems(simulator.rows)
-    let newItems = source.items.filter { !existing.contains($0) }
+    let existingItems = ExistingItems(simulator.rows)
+    let newItems = source.items.filter { !existingItems.contains($0) }
     let equalCount = source.items.count - newItems.count
-    var expected = Outcome(insertResults: [], equalCount: equalCount)
+    var expectedOutcome = Outcome(insertResults: [], equalCount: equalCount)
     if !newItems.isEmpty {
-      expected = try insert(newItems, into: simulator, equalCount: equalCount, isDryRun: true, clause: "", in: session)
+      expectedOutcome = try insert(
+        newItems, into: simulator, equalCount: equalCount, isDryRun: true, clause: "", in: session)
     }
-    guard expected.writtenCount > 0 else {
-      try announceNothingToDo(expected, hasNewItems: !newItems.isEmpty, from: source, into: location, in: session)
-      return expected
+    guard expectedOutcome.writtenCount > 0 else {
+      try announceNothingToDo(
+        expectedOutcome, hasNewItems: !newItems.isEmpty, from: source, into: location, in: session)
+      return expectedOutcome
     }
-    let count = HumanReadable.count(expected.writtenCount, "item")
+    let count = HumanReadable.count(expectedOutcome.writtenCount, "item")
     if dryRun.isOn {
-      try session.announce("Would put \(count) from \(source.name) into \(location): \(expected.text).")
-      try printItemsToWrite(newItems, expected, in: session)
-      return expected
+      try session.announce("Would put \(count) from \(source.name) into \(location): \(expectedOutcome.text).")
+      try printItemsToWrite(newItems, expectedOutcome, in: session)
+      return expectedOutcome
     }
-    let replacedCount = expected.count(.replaced)
+    let replacedCount = expectedOutcome.count(.replaced)
     let loss = replacedCount == 0 ? "" : ", replacing \(HumanReadable.grouped(replacedCount))"
     try session.confirm("Put \(count) into \(location)\(loss)?", action: "putting \(count) into \(location)\(loss)")
     let outcome = try insert(
@@ -121,11 +123,11 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
   }
 
   private func announceNothingToDo(
-    _ expected: Outcome, hasNewItems: Bool, from source: SourceItems, into location: String, in session: Session
+    _ expectedOutcome: Outcome, hasNewItems: Bool, from source: SourceItems, into location: String, in session: Session
   ) throws(CommandError) {
-    guard !hasNewItems else { return try session.announce("Nothing to do in \(location): \(expected.text).") }
-    let count = HumanReadable.count(expected.equalCount, "item")
-    let verb = expected.equalCount == 1 ? "is" : "are"
+    guard !hasNewItems else { return try session.announce("Nothing to do in \(location): \(expectedOutcome.text).") }
+    let count = HumanReadable.count(expectedOutcome.equalCount, "item")
+    let verb = expectedOutcome.equalCount == 1 ? "is" : "are"
     try session.announce("Nothing to do: \(count) of \(source.name) \(verb) already in \(location).")
   }
 
@@ -133,10 +135,10 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
   ///
   /// - Parameters:
   ///   - newItems: The items that do not exist with the same values.
-  ///   - simulator: The Simulator.
-  ///   - equalCount: The number of other items, which already exist.
+  ///   - simulator: The Simulator to change.
+  ///   - equalCount: The number of further items, which already exist with the same values.
   ///   - isDryRun: Whether this is a dry run, which does everything except the commit.
-  ///   - clause: The change as a clause, for messages.
+  ///   - clause: The change as a clause, for messages; unused in a dry run.
   private func insert(
     _ newItems: [KeychainItem], into simulator: ResolvedSimulator, equalCount: Int, isDryRun: Bool, clause: String,
     in session: Session
@@ -152,9 +154,9 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
 
   /// Prints the table of the items that would be written.
   private func printItemsToWrite(
-    _ newItems: [KeychainItem], _ expected: Outcome, in session: Session
+    _ newItems: [KeychainItem], _ expectedOutcome: Outcome, in session: Session
   ) throws(CommandError) {
-    let items = zip(newItems, expected.insertResults).filter { _, result in result != .kept }.map { item, _ in item }
+    let items = zip(newItems, expectedOutcome.insertResults).filter { _, result in result != .kept }.map(\.0)
     let entries = items.enumerated().map { index, item in KeychainEntry(index: index, item: item) }
     try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
   }

@@ -25,8 +25,8 @@ struct SimulatorSnapshot: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
-    try simulator.requireReadCompletely(
-      or: "cannot save \(simulator.name) completely", try: "start and shut down the Simulator, or copy both files")
+    try simulator.rejectUnmatchedLog(
+      "cannot save \(simulator.name) completely", try: "start and shut down the Simulator, or copy both files")
     if output == "-" {
       throw CommandError.usage(
         "a snapshot must be written to a file", why: "it contains the whole keychain unencrypted", try: "-o FILE")

@@ -31,7 +31,7 @@ extension CommandError {
       ("message_type", "exit_error"), ("code", .integer(Int64(status.code))), ("id", .string(status.id)),
       ("message", .string(message)),
     ]
-    if let done { fields.append(("done", .string(done))) }
+    if let completedChange { fields.append(("done", .string(completedChange))) }
     if let why { fields.append(("why", .string(why))) }
     if let advice { fields.append(("try", .string(advice))) }
     return .object(fields)

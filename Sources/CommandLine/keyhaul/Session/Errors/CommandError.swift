@@ -9,11 +9,11 @@ struct CommandError: Error, Equatable {
   var status: CommandExitStatus
   /// A description of what happened, with the name that the user typed.
   var message: String
-  /// The cause, with its position.
+  /// The cause, with the position in the file if there is one.
   var why: String?
   /// A command or action to try.
   var advice: String?
-  /// Whether the library's advice is to use another copy of a damaged file. A command may have better advice.
+  /// Whether the library's advice is to use another copy of a damaged file. A command may replace this advice.
   var suggestsAnotherCopy = false
   /// Whether the program ends without a message, as after a closed pipe.
   var isSilent = false
@@ -21,9 +21,9 @@ struct CommandError: Error, Equatable {
   var isClosedPipe = false
   /// Whether the error occurred before or after a change became final.
   var stage = CommitStage.beforeCommit
-  /// The change that was already made, as a clause; `nil` if there was none.
-  var done: String?
-  /// The reason of the system call that failed; `nil` if no call failed.
+  /// The change that was already made, as a clause; `nil` if nothing was changed.
+  var completedChange: String?
+  /// The error number of the system call that failed; `nil` if no call failed.
   var errno: Errno?
 
   init(
@@ -39,14 +39,14 @@ struct CommandError: Error, Equatable {
 
   /// Creates an error from an error of the library.
   ///
-  /// - Parameter subject: The failed action, such as "cannot open family.backup", to which the error's summary is
+  /// - Parameter failedAction: The failed action, such as "cannot open family.backup", to which the error's summary is
   ///   appended; `nil` if the summary is complete by itself.
-  init(_ error: any ExplainedError, doing subject: String? = nil) {
+  init(_ error: any ExplainedError, failedAction: String? = nil) {
     self.init(
       CommandExitStatus(error.category),
-      subject.map { "\($0): \(error.summary)" } ?? error.summary,
+      failedAction.map { "\($0): \(error.summary)" } ?? error.summary,
       why: error.reason,
-      try: error.call, of: error.systemReason)
+      try: error.commandLineAdvice, of: error.systemReason)
     stage = error.stage
     suggestsAnotherCopy = error.meaning.remedy == .anotherCopy
   }
@@ -61,8 +61,8 @@ struct CommandError: Error, Equatable {
     }
   }
 
-  /// This error, with advice about file descriptors or memory if a shortage of these is the reason. Other advice would
-  /// not help.
+  /// This error. If the process has run out of file descriptors or memory, advice about that replaces the original
+  /// advice, which would not help.
   var withShortageAdvice: CommandError {
     guard let advice = Self.shortageAdvice(errno) else { return self }
     var failure = self
@@ -70,7 +70,7 @@ struct CommandError: Error, Equatable {
     return failure
   }
 
-  /// Returns the advice for a shortage; `nil` if a shortage is not the reason.
+  /// Returns the advice for a shortage of file descriptors or memory; `nil` if the error number means something else.
   static func shortageAdvice(_ errno: Errno?) -> String? {
     guard let errno, errno.isResourceShortage else { return nil }
     return errno == .noMemory
@@ -84,8 +84,8 @@ struct CommandError: Error, Equatable {
 }
 
 extension Remedy {
-  /// The suggestion as a command of this program, or as a flag to add.
-  var call: String {
+  /// The advice for a user of this program, as a command or a flag to add if there is one.
+  var commandLineAdvice: String {
     switch self {
     case .words(let text): text
     case .listDevices: "keyhaul device list"
@@ -102,9 +102,9 @@ extension Remedy {
 }
 
 extension ExplainedError {
-  /// The suggested next step, as a command of this program if there is one.
-  var call: String { meaning.remedy.call }
+  /// The advice for a user of this program, as a command or a flag to add if there is one.
+  var commandLineAdvice: String { meaning.remedy.commandLineAdvice }
 
-  /// The reason of the system call that failed; `nil` if no call failed.
+  /// The error number of the system call that failed; `nil` if no call failed.
   var systemReason: Errno? { (self as? KeyhaulError)?.errno }
 }

@@ -21,7 +21,7 @@ enum CommandExitStatus: Hashable, Sendable {
   case busy
   /// The password or passcode is wrong.
   case wrongPassword
-  /// A password or passcode is required but was not given. Has the same code as `wrongPassword`, but its own name.
+  /// A password or passcode is required but was not given. Has the same code as `wrongPassword`, but its own ID.
   case needsPassword
   /// The backup's bytes have changed since it was written.
   case damaged
@@ -45,10 +45,10 @@ enum CommandExitStatus: Hashable, Sendable {
   /// The number that the shell receives.
   var code: Int32 { codeAndID.code }
 
-  /// The name in machine-readable output.
+  /// The ID in machine-readable output.
   var id: String { codeAndID.id }
 
-  /// The code and name, taken from `BackupResult`, so that lists of results use the same codes.
+  /// The code and ID. They are taken from `BackupResult`, so that lists of results use the same codes.
   private var codeAndID: (code: Int32, id: String) {
     func values(of result: BackupResult) -> (Int32, String) { (result.code, result.rawValue) }
     return switch self {

@@ -27,7 +27,8 @@ enum Interruption {
   /// The process group of a user's command that is running for this program; 0 if none is running.
   private static let commandGroup = Atomic<Int32>(0)
   private static let isExiting = Atomic<Bool>(false)
-  /// The terminal's settings while a prompt has switched off its echo. The handler may read them at any time.
+  /// The terminal's settings from before a prompt changed them or a command got the terminal. The handler may read them
+  /// at any time.
   private static let savedTerminal = SavedTerminal()
 
   /// Installs the signal handlers. SIGINT, SIGTERM and SIGHUP stay ignored if the parent process ignores them, as with
@@ -162,7 +163,7 @@ enum Interruption {
   /// The signals that end the program immediately: Ctrl-\\, `abort`, and crashes.
   private static let endingSignals = [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
 
-  /// The previous actions of the signals, by signal number. Swift's action may print where the program crashed.
+  /// The previous actions of the signals, by signal number (0 to 64). Swift's action may print where the program crashed.
   private nonisolated(unsafe) static let previousActions = {
     let actions = UnsafeMutablePointer<sigaction>.allocate(capacity: 65)
     actions.initialize(repeating: sigaction(), count: 65)

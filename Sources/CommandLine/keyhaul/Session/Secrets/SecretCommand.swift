@@ -13,7 +13,7 @@ import SystemPackage
 ///
 /// The command shares this program's standard input, standard error and terminal, so that it can prompt. It runs in its
 /// own process group. All processes of the group are ended when the command ends or this program is asked to stop. A
-/// background group is stopped when it reads the terminal; Keyhaul then gives it the terminal until it ends.
+/// background group is stopped when it reads the terminal. Keyhaul then gives it the terminal until the command ends.
 enum SecretCommand {
   /// Runs a command and returns its output.
   ///
@@ -190,7 +190,7 @@ private final class RunningCommand {
         break
       }
     }
-    // Ignores the SIGCONT that this causes, which does not follow a Ctrl-Z.
+    // Taking the terminal back also sends SIGCONT to this program. It is ignored, because no Ctrl-Z preceded it.
     if terminal?.takeBack(resettingSettings: status != 0) != nil { _ = Interruption.consumeResumption() }
     return status
   }
@@ -227,11 +227,12 @@ private final class RunningCommand {
     return waitid(P_PID, id_t(group), &information, WSTOPPED | WNOHANG) == 0 ? .stopped : .running
   }
 
-  /// Gives the terminal to a command that was stopped because it read the terminal. Otherwise stops this program too,
-  /// as Ctrl-Z does, and continues together with the command.
+  /// Gives the terminal to a command that was stopped because it read the terminal. If this program does not have the
+  /// terminal, or the command already has it, stops this program too, as Ctrl-Z does, and later continues with the
+  /// command.
   private func handleStop() throws(SecretReader.Failure) {
     if terminal?.lend(to: group) != true {
-      let settings = terminal?.takeBack(resettingSettings: true)
+      let groupSettings = terminal?.takeBack(resettingSettings: true)
       _ = Interruption.consumeResumption()
       kill(0, SIGTSTP)
       usleep(10_000)
@@ -239,7 +240,7 @@ private final class RunningCommand {
       guard Interruption.consumeResumption() || terminal?.isForeground == true else {
         throw .interrupted(terminalError)
       }
-      if let settings { terminal?.lend(to: group, with: settings) }
+      if let groupSettings { terminal?.lend(to: group, with: groupSettings) }
     }
     kill(-group, SIGCONT)
   }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// A type for each kind of secret, so that its flags can be declared once by a generic type.
+/// A type for each kind of secret. The generic type `SecretFlags` declares the flags once for all kinds.
 protocol SecretKindTag { static var kind: SecretKind { get } }
 
 extension SecretKindTag {

@@ -14,9 +14,9 @@ extension Session {
   ///
   /// - Parameters:
   ///   - flags: The flags that name the source.
-  ///   - subject: The backup or device that it belongs to, as the user named it: "family.backup".
-  ///   - isNew: Whether it is being set, in which case a prompt asks twice.
-  /// - Throws: `.wrongPassword` if it is empty; `.needsPassword` if none was given and Keyhaul cannot ask.
+  ///   - subject: The backup or device that the secret belongs to, as the user named it: "family.backup".
+  ///   - isNew: Whether the secret is being set. A prompt then asks twice, as it does for every new password or passcode.
+  /// - Throws: `.wrongPassword` if the secret is empty; `.needsPassword` if none was given and Keyhaul cannot ask.
   func password<Tag>(
     _ flags: SecretFlags<Tag>, of subject: String, isNew: Bool = false
   ) throws(CommandError) -> Secret {
@@ -47,8 +47,8 @@ extension Session {
     return try checkedPassword(bytes.secret(), kind: .password, subject: subject)
   }
 
-  /// Reads a password and uses it. If the user typed a wrong one, asks again, up to `SecretLimits.maximumAttemptCount`
-  /// times in total. An empty line ends the attempts.
+  /// Reads a password and uses it. If the user typed a wrong password, asks again, up to
+  /// `SecretLimits.maximumAttemptCount` times in total. An empty line ends the attempts.
   ///
   /// Not for a device's passcode, because the device counts failed attempts.
   ///
@@ -122,7 +122,7 @@ extension Session {
 
   private func terminal(for kind: SecretKind, of subject: String) throws(CommandError) -> TerminalDevice {
     guard let terminal = terminal() else {
-      throw missingSecretError(kind, of: subject, why: isOneOfMany ? "no password was given for it" : missingTerminal)
+      throw missingSecretError(kind, of: subject, why: isPartOfBatch ? "no password was given for it" : missingTerminal)
     }
     return terminal
   }
@@ -130,7 +130,7 @@ extension Session {
   private func missingSecretError(_ kind: SecretKind, of subject: String, why: String) -> CommandError {
     CommandError(
       .needsPassword, "\(subject) needs a \(kind.noun)", why: why,
-      try: isOneOfMany ? "\(kind.flags); --passwords FILE for different passwords" : kind.flags)
+      try: isPartOfBatch ? "\(kind.flags); --passwords FILE for different passwords" : kind.flags)
   }
 
   private func promptText(_ title: String) -> String {

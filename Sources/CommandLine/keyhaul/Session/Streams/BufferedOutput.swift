@@ -11,12 +11,12 @@ import SystemPackage
 
 /// A buffered output descriptor. The buffer may contain secrets, so it is overwritten after each write.
 final class BufferedOutput {
-  /// The number of buffered bytes at which they are written.
+  /// The size at which the buffer is written, in bytes.
   static let bufferByteCount = 32_768
 
   let descriptor: Int32
   private var buffered = SensitiveBuffer()
-  /// The error of the first failed write. Later writes fail too, because their output would have a gap before it.
+  /// The error of the first failed write. Later writes fail too, because their output would follow a gap.
   private var failure: Errno?
 
   init(descriptor: Int32) { self.descriptor = descriptor }
@@ -30,7 +30,8 @@ final class BufferedOutput {
 
   /// Writes the buffer. Continues after interrupted and partial writes.
   ///
-  /// - Throws: The error of the first failed write, in every later call too, because a caller may have ignored it.
+  /// - Throws: The error of the first failed write. Later calls throw the same error again, because a caller may have
+  ///   ignored it.
   func flush() throws(Errno) {
     if let failure { throw failure }
     guard buffered.count > 0 else { return }
@@ -107,7 +108,7 @@ private func posixWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) ->
 }
 
 extension Errno {
-  /// The reason of the call that has just failed on this thread.
+  /// The error number of the call that has just failed on this thread.
   static var last: Errno { Errno(rawValue: errno) }
 
   /// The number of the signal for a closed pipe.

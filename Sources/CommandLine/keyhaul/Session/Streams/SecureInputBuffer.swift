@@ -76,7 +76,7 @@ final class SecureInputBuffer {
 
   /// Removes a byte order mark from the start.
   ///
-  /// - Returns: Whether there was one that is followed by other bytes.
+  /// - Returns: Whether a mark was removed. A mark without further bytes stays.
   func dropByteOrderMark() -> Bool {
     let markCount = withBytes { UTF8Scalars.byteOrderMarkCount(of: $0) }
     guard markCount > 0, count > markCount else { return false }

@@ -13,7 +13,9 @@ enum ProgressUnit: Sendable {
 /// the line. If no thread can be started, the line is drawn when the work reports progress. A terminal that was stopped
 /// with Ctrl-S does not delay the work.
 final class ProgressLine: Sendable {
+  /// The time after which the line appears, in seconds.
   static let delay = 0.3
+  /// The time between two drawings, in seconds.
   static let interval = 0.1
 
   private struct State {
@@ -23,7 +25,7 @@ final class ProgressLine: Sendable {
     var shownText = ""
     var isEnded = false
     /// The thread that draws the line until it ends.
-    var drawing: BackgroundThread?
+    var drawingThread: BackgroundThread?
     var lastDraw: ContinuousClock.Instant?
   }
 
@@ -53,11 +55,11 @@ final class ProgressLine: Sendable {
     self.style = style
     self.descriptor = descriptor
     self.delay = .seconds(delay)
-    let drawing = BackgroundThread(startThread: startThread) { [weak self] shouldContinue in
+    let drawingThread = BackgroundThread(startThread: startThread) { [weak self] shouldContinue in
       guard shouldContinue(delay) else { return }
       repeat { self?.draw() } while shouldContinue(Self.interval)
     }
-    state.withLock { $0.drawing = drawing }
+    state.withLock { $0.drawingThread = drawingThread }
   }
 
   /// Updates the progress, which is drawn with the next redraw.
@@ -65,7 +67,7 @@ final class ProgressLine: Sendable {
     let hasThread = state.withLock {
       $0.done = done
       $0.total = total
-      return $0.drawing != nil
+      return $0.drawingThread != nil
     }
     if !hasThread { drawIfDue() }
   }
@@ -84,8 +86,8 @@ final class ProgressLine: Sendable {
 
   /// Ends the line and clears it from the terminal.
   func end() {
-    // The last drawing needs the lock, so this waits outside of it.
-    _ = state.withLock { $0.drawing.take() }
+    // Dropping the thread waits for its last drawing, which locks the state. So this happens outside of `withLock`.
+    _ = state.withLock { $0.drawingThread.take() }
     state.withLock { state in
       guard !state.isEnded else { return }
       state.isEnded = true
@@ -116,8 +118,8 @@ final class ProgressLine: Sendable {
       "\(title)  \(HumanReadable.grouped(done / divisor)) of \(HumanReadable.grouped(total / divisor)) \(name)"
     // An earlier estimate would not be reliable.
     guard duration >= .seconds(2), done > 0, done < total else { return amounts }
-    let remaining = duration * (Double(total - done) / Double(done))
-    return "\(amounts), \(HumanReadable.estimate(remaining)) left"
+    let remainingTime = duration * (Double(total - done) / Double(done))
+    return "\(amounts), \(HumanReadable.estimate(remainingTime)) left"
   }
 
   /// Returns the text of the line: "Encrypting items  9 of 16", or a percentage for large numbers.

@@ -9,7 +9,7 @@ import SystemPackage
   import Darwin
 #endif
 
-/// The controlling terminal of this session, even if the standard streams are redirected.
+/// The controlling terminal of this process, even if the standard streams are redirected.
 final class TerminalDevice {
   /// The maximum length of a line. A terminal delivers fewer bytes at once (`MAX_CANON`).
   static let maximumLineByteCount = 65_536
@@ -74,7 +74,8 @@ final class TerminalDevice {
   /// Makes another process group the terminal's foreground group, as a shell does. It can then read the terminal, and
   /// gets its Ctrl-C.
   ///
-  /// - Parameter groupSettings: The settings to apply, which the group had when the terminal was last taken back from it.
+  /// - Parameter groupSettings: The settings that the group had when the terminal was last taken back from it; `nil` to
+  ///   keep the current settings.
   /// - Returns: `false` if this program does not have the terminal; in that case nothing is changed.
   @discardableResult
   func lend(to group: pid_t, with groupSettings: termios? = nil) -> Bool {

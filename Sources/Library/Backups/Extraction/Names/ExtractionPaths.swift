@@ -4,7 +4,7 @@ import KeychainFormats
 /// The names of a backup's files in a folder: `domain/path`, with safe components that are unique on every file system.
 /// Files that are added again in the same order get the same names.
 ///
-/// Directories are added first. A file or link with the same name gets a different one.
+/// Directories are added first. A file or link that has the same name as a directory gets a different name.
 struct ExtractionPaths {
   /// A directory of the tree. The first one is the folder itself.
   struct Directory: Sendable {
@@ -107,7 +107,7 @@ struct ExtractionPaths {
     try uniqueName(try SafeName.name(of: part), in: directory, distinguishedBy: Array(identifier.utf8))
   }
 
-  /// Returns the name if it is unused in the directory, otherwise the name with hash digits. Marks it as used.
+  /// Returns the name if it is unused in the directory, otherwise the name with hash digits. Marks the result as used.
   private mutating func uniqueName(
     _ name: String, in parent: Int, distinguishedBy original: [UInt8]
   ) throws(KeyhaulError) -> String {

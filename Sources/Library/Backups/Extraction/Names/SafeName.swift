@@ -65,7 +65,7 @@ enum SafeName {
     return result
   }
 
-  /// Whether a character ends a name, controls a terminal, or changes the text direction.
+  /// Returns whether a character ends a name, controls a terminal, or changes the text direction.
   private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "/": true
@@ -85,7 +85,7 @@ enum SafeName {
 /// A target with leading `..` components moves up through real directories, then only down through directories, files,
 /// and similar links. A `..` after a name could move up from any link target, so such targets are refused.
 enum SymlinkPolicy {
-  /// The maximum size of a target in bytes (`PATH_MAX`).
+  /// The maximum size of a target in bytes (`PATH_MAX` without the final NUL).
   private static let maximumByteCount = 1_023
 
   /// Returns whether a target stays inside the folder.

@@ -45,27 +45,28 @@ struct DatabaseImage {
         state: "after its journal is applied"))
   }
 
-  /// Returns the bytes with pages from another file written over them, cut or extended to a page count.
+  /// Returns the bytes of the database with pages from a journal file written over them, shortened or extended to a page
+  /// count.
   ///
   /// - Parameters:
-  ///   - pageStarts: The offset in the other file for each page number, from 1.
-  ///   - other: The bytes of the other file.
+  ///   - pageStarts: The offset in the journal file for each page number, from 1.
+  ///   - journalBytes: The bytes of the journal file.
   ///   - pageByteCount: The size of a page, in bytes.
   ///   - pageCount: The number of pages of the result.
   ///   - state: The state of the database in error messages.
   private func replacingPages(
-    _ pageStarts: [Int: Int], of other: [UInt8], pageByteCount: Int, upTo pageCount: Int, state: String
+    _ pageStarts: [Int: Int], of journalBytes: [UInt8], pageByteCount: Int, upTo pageCount: Int, state: String
   ) throws(KeyhaulError) -> [UInt8] {
     let (size, overflow) = pageCount.multipliedReportingOverflow(by: pageByteCount)
     guard !overflow, size <= Self.maximumByteCount else { throw Self.overLimit(size) }
-    // The database grows by at most the pages in the other file. Otherwise a few bytes with the number of a distant page
-    // would request memory for all pages before it.
+    // The database grows by at most the pages in the journal file. Otherwise a few bytes with the number of a distant
+    // page would request memory for all pages before it.
     let resultByteCount = min(size, (bytes.count / pageByteCount + pageStarts.count) * pageByteCount)
     var pages = bytes
     if pages.count < resultByteCount { pages += [UInt8](repeating: 0, count: resultByteCount - pages.count) }
     for (page, start) in pageStarts where page <= resultByteCount / pageByteCount {
       let offset = (page - 1) * pageByteCount
-      pages.replaceSubrange(offset..<offset + pageByteCount, with: other[start..<start + pageByteCount])
+      pages.replaceSubrange(offset..<offset + pageByteCount, with: journalBytes[start..<start + pageByteCount])
     }
     pages.removeLast(max(pages.count - resultByteCount, 0))
     guard pages.starts(with: Self.signature), Self.pageByteCount(of: pages) == pageByteCount else {

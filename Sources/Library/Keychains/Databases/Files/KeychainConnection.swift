@@ -6,7 +6,7 @@ typealias KeychainConnection = UntrustedDatabase<KeyhaulError>
 
 /// The result of SQLite's check of a database's indexes.
 package enum DatabaseIndexState: Sendable, Hashable {
-  /// Each index lists every row of its table and no other.
+  /// Each index lists every row of its table and no other row.
   case sound
   /// An index lacks a row of its table or lists another row, or checking it takes too long.
   case damaged

@@ -7,15 +7,15 @@ package struct DatabaseDetails: Sendable, Hashable {
   /// The number of rows for each version of the item encryption. Rows that are too short to state a version are not
   /// counted.
   package let versionCounts: [UInt32: Int]
-  /// The use of the database's journal files.
+  /// The result of applying the database's journal files.
   package let journalStatus: JournalStatus
   /// The source of the keys.
   package let keys: KeySource
   /// The item tables that do not exist or cannot be read.
   package let missingTables: [ItemKind]
 
-  /// The use of a write-ahead log (`-wal`) or rollback journal (`-journal`). The raw value is the identifier in
-  /// machine-readable output.
+  /// The result of applying a write-ahead log (`-wal`) or rollback journal (`-journal`). The raw value is the identifier
+  /// in machine-readable output.
   package enum JournalStatus: String, Sendable, CaseIterable, Hashable {
     /// There is no journal file, or it is empty.
     case none
@@ -26,8 +26,8 @@ package struct DatabaseDetails: Sendable, Hashable {
     case partiallyApplied = "applied-in-part"
     /// The log has no valid header or no committed transaction.
     case unreadable
-    /// The log belongs to another database: its page size differs, or the database is intact only without it. A log of
-    /// an earlier state of the same database may go unnoticed.
+    /// The log belongs to a different database: its page size differs, or the database is intact only without the log. A
+    /// log of an earlier state of the same database may go unnoticed.
     case unrelated = "foreign"
     /// A rollback journal of an unfinished change was applied, so the change was undone. SQLite does the same when it
     /// opens the database.
@@ -52,7 +52,7 @@ package struct DatabaseDetails: Sendable, Hashable {
   /// - Parameters:
   ///   - schema: The version of the schema.
   ///   - versionCounts: The number of rows for each version of the item encryption.
-  ///   - journalStatus: The use of the journal files.
+  ///   - journalStatus: The result of applying the journal files.
   ///   - keys: The source of the keys.
   ///   - missingTables: The item tables that do not exist or cannot be read.
   package init(

@@ -4,11 +4,11 @@ package import KeychainRules
 
 /// An item in a dump, with the parts that the dump contains unencrypted.
 package struct DumpedItem: Sendable {
-  /// The item's position among the dump's items, from 0, in the order genp, inet, cert, keys, as in a backup. The dump
-  /// sets it.
+  /// The item's index among the dump's items, from 0, in the order genp, inet, cert, keys, as in a backup. The dump sets
+  /// the index.
   package internal(set) var index = 0
   /// The item's position among all entries of the dump, from 0, including skipped entries.
-  package let entry: Int
+  package let entryPosition: Int
   /// The table of the item.
   package let kind: ItemKind
   /// The way in which the table was determined.
@@ -19,8 +19,8 @@ package struct DumpedItem: Sendable {
   package let unusableAttributes: [AttributeCode]
   /// Whether the dump contains the secret only as text, so that the original bytes may differ.
   package let isSecretRendered: Bool
-  /// Whether the stored digest differs from the digest of the decrypted content. Someone with the keys changed one of
-  /// them.
+  /// Whether the stored digest differs from the digest of the decrypted content. Someone with the keys changed the
+  /// digest or the content.
   package let hasMismatchedDigest: Bool
 
   /// The way in which an item's table was determined.
@@ -44,7 +44,7 @@ package struct DumpedItem: Sendable {
   /// Creates an item of a dump.
   ///
   /// - Parameters:
-  ///   - entry: The position among all entries of the dump, from 0.
+  ///   - entryPosition: The position among all entries of the dump, from 0.
   ///   - kind: The table of the item.
   ///   - tableSource: The way in which the table was determined.
   ///   - content: The readable parts of the item.
@@ -52,11 +52,11 @@ package struct DumpedItem: Sendable {
   ///   - isSecretRendered: Whether the dump contains the secret only as text.
   ///   - hasMismatchedDigest: Whether the stored digest differs from the digest of the decrypted content.
   package init(
-    entry: Int, kind: ItemKind, tableSource: TableSource = .stated, content: Content,
+    entryPosition: Int, kind: ItemKind, tableSource: TableSource = .stated, content: Content,
     unusableAttributes: [AttributeCode] = [], isSecretRendered: Bool = false, hasMismatchedDigest: Bool = false
   ) {
     self.hasMismatchedDigest = hasMismatchedDigest
-    self.entry = entry
+    self.entryPosition = entryPosition
     self.kind = kind
     self.tableSource = tableSource
     self.content = content

@@ -12,16 +12,16 @@ package struct KeychainDump: Sendable {
   /// The items in the order genp, inet, cert, keys, and in the dump's order within each table.
   package let items: [DumpedItem]
   /// The number of entries that are not items, for each reason.
-  package let skipped: [SkippedEntry: Int]
+  package let skippedEntryCounts: [SkipReason: Int]
   /// The names of unknown tables, at most `DumpCollector.maximumTableNameCount`. They are untrusted text.
-  package let unknownTables: [String]
+  package let unknownTableNames: [String]
   /// The number of keys that occur twice in a dictionary. The first value of each was used.
   package let repeatedKeyCount: Int
   /// Details of a keychain database; `nil` if the dump has another format.
   package let database: DatabaseDetails?
 
   /// The reason why an entry is not an item. The raw value is the identifier in machine-readable output.
-  package enum SkippedEntry: String, Sendable, CaseIterable, Hashable {
+  package enum SkipReason: String, Sendable, CaseIterable, Hashable {
     /// An identity. Its certificate and its key are also separate entries.
     case identity
     /// An entry of a table or class that is not known.
@@ -56,23 +56,23 @@ package struct KeychainDump: Sendable {
     }
   }
 
-  /// Creates a dump, and gives every item its position.
+  /// Creates a dump, and gives every item its index.
   ///
   /// - Parameters:
   ///   - format: The recognized format.
   ///   - items: The items in the dump's order.
-  ///   - skipped: The number of entries that are not items, for each reason.
-  ///   - unknownTables: The names of unknown tables.
+  ///   - skippedEntryCounts: The number of entries that are not items, for each reason.
+  ///   - unknownTableNames: The names of unknown tables.
   ///   - repeatedKeyCount: The number of keys that occur twice in a dictionary.
   ///   - database: Details of a keychain database.
   package init(
-    format: DumpFormat, items: [DumpedItem], skipped: [SkippedEntry: Int] = [:], unknownTables: [String] = [],
-    repeatedKeyCount: Int = 0, database: DatabaseDetails? = nil
+    format: DumpFormat, items: [DumpedItem], skippedEntryCounts: [SkipReason: Int] = [:],
+    unknownTableNames: [String] = [], repeatedKeyCount: Int = 0, database: DatabaseDetails? = nil
   ) {
     self.format = format
     self.database = database
-    self.skipped = skipped
-    self.unknownTables = unknownTables
+    self.skippedEntryCounts = skippedEntryCounts
+    self.unknownTableNames = unknownTableNames
     self.repeatedKeyCount = repeatedKeyCount
     var ordered = ItemKind.allCases.flatMap { kind in items.filter { $0.kind == kind } }
     for index in ordered.indices { ordered[index].index = index }
@@ -85,7 +85,7 @@ package struct KeychainDump: Sendable {
   package static let maximumByteCount = XMLPlist.maximumByteCount
 
   /// The number of skipped entries.
-  package var skippedCount: Int { skipped.values.reduce(0, +) }
+  package var skippedCount: Int { skippedEntryCounts.values.reduce(0, +) }
   /// The number of entries, including skipped ones.
   package var entryCount: Int { items.count + skippedCount }
 
@@ -125,8 +125,8 @@ package struct KeychainDump: Sendable {
     package let itemCount: Int
   }
 
-  /// The attributes that the format can contain, or `nil` if it can contain all. Some formats omit attributes, so an
-  /// attribute outside this set may exist although the dump does not contain it.
+  /// The attributes that the format can contain, or `nil` if it can contain all attributes. Some formats omit attributes,
+  /// so an attribute outside this set may exist although the dump does not contain it.
   package var recordedAttributes: Set<AttributeCode>? {
     switch format {
     case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])

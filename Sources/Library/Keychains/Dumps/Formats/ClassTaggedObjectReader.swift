@@ -32,7 +32,7 @@ struct ClassTaggedObjectReader {
   ) throws(KeyhaulError) -> KeychainDump {
     var collector = DumpCollector(format, acceptingAtMost: limit)
     for entry in root.arrayValue ?? [] {
-      let position = try collector.nextEntry()
+      let position = try collector.countEntry()
       guard let members = entry.fields else {
         collector.skip(.notAnItem)
         continue
@@ -60,9 +60,9 @@ struct ClassTaggedObjectReader {
   ///   - textValue: Returns the value for a text that is not empty, or `nil` if it cannot be used.
   func attributes(
     in members: [(String, JSONValue)], of kind: ItemKind, textValue: (String, AttributeCode) -> PropertyValue?
-  ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
+  ) -> (attributes: PropertyDictionary, unusableAttributes: [AttributeCode]) {
     var attributes = PropertyDictionary()
-    var unusable: [AttributeCode] = []
+    var unusableAttributes: [AttributeCode] = []
     for (name, member) in members {
       guard let code = codes[name], AttributeTable.definition(of: code, in: kind) != nil else { continue }
       let value: PropertyValue?
@@ -73,9 +73,9 @@ struct ClassTaggedObjectReader {
       case .boolean(let flag): value = .boolean(flag)
       case .number, .sensitive, .array, .elements, .object: value = nil
       }
-      if let value { attributes[code.rawValue] = value } else { unusable.append(code) }
+      if let value { attributes[code.rawValue] = value } else { unusableAttributes.append(code) }
     }
-    return (attributes, unusable)
+    return (attributes, unusableAttributes)
   }
 }
 

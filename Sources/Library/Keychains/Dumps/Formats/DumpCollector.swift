@@ -6,12 +6,12 @@ import KeychainRules
 struct DumpCollector {
   let format: DumpFormat
   private var items: [DumpedItem] = []
-  private var skipped: [KeychainDump.SkippedEntry: Int] = [:]
-  private var unknownTables: [String] = []
+  private var skippedEntryCounts: [KeychainDump.SkipReason: Int] = [:]
+  private var unknownTableNames: [String] = []
   private var entryCount = 0
   var repeatedKeyCount = 0
 
-  /// The largest number of unknown table names that are recorded. Their entries are always counted.
+  /// The largest number of unknown table names that are recorded. The entries of all unknown tables are counted.
   static let maximumTableNameCount = 8
 
   private let limit: Int
@@ -21,11 +21,11 @@ struct DumpCollector {
     self.limit = limit
   }
 
-  /// Begins the next entry.
+  /// Counts an entry, before it is added or skipped.
   ///
   /// - Returns: The position of the entry.
   /// - Throws: `.dumpOverLimit` if there are more entries than a dump may have.
-  mutating func nextEntry() throws(KeyhaulError) -> Int {
+  mutating func countEntry() throws(KeyhaulError) -> Int {
     guard entryCount < limit else {
       throw KeyhaulError(.dumpOverLimit, "more than \(HumanReadable.grouped(limit)) entries")
     }
@@ -35,14 +35,16 @@ struct DumpCollector {
 
   mutating func append(_ item: DumpedItem) { items.append(item) }
 
-  /// Counts an entry that is not an item.
-  mutating func skip(_ reason: KeychainDump.SkippedEntry, table: String? = nil) {
-    skipped[reason, default: 0] += 1
-    guard let table, !unknownTables.contains(table), unknownTables.count < Self.maximumTableNameCount else { return }
-    unknownTables.append(table)
+  /// Records that the current entry is skipped, because it is not an item.
+  mutating func skip(_ reason: KeychainDump.SkipReason, table: String? = nil) {
+    skippedEntryCounts[reason, default: 0] += 1
+    guard let table, !unknownTableNames.contains(table), unknownTableNames.count < Self.maximumTableNameCount else {
+      return
+    }
+    unknownTableNames.append(table)
   }
 
-  /// Counts an entry of a table that contains none of the four kinds of items.
+  /// Records that the current entry is skipped, because its table contains none of the four kinds of items.
   ///
   /// - Parameter name: The name of the table, or `nil` if it is not text.
   mutating func skipEntry(ofTable name: String?) {
@@ -55,12 +57,12 @@ struct DumpCollector {
   ///   - entry: The attributes and secrets.
   ///   - position: The position of the entry.
   ///   - kind: The table of the item.
-  ///   - source: The way in which the table was determined.
+  ///   - tableSource: The way in which the table was determined.
   ///   - style: The representation of the values.
-  ///   - unusable: Attributes that were omitted from the entry, because their values cannot be used.
+  ///   - unusableAttributes: Attributes that were omitted from the entry, because their values cannot be used.
   mutating func append(
-    _ entry: PropertyDictionary, at position: Int, as kind: ItemKind, _ source: DumpedItem.TableSource,
-    _ style: DumpValues.Style, unusable: [AttributeCode] = []
+    _ entry: PropertyDictionary, at position: Int, as kind: ItemKind, tableSource: DumpedItem.TableSource,
+    style: DumpValues.Style, unusableAttributes: [AttributeCode] = []
   ) {
     let reading = DumpValues.read(entry, as: kind, style)
     repeatedKeyCount += reading.repeatedKeyCount
@@ -73,14 +75,15 @@ struct DumpCollector {
     }
     append(
       DumpedItem(
-        entry: position, kind: kind, tableSource: source, content: content,
-        unusableAttributes: (unusable + reading.unusable).sorted()))
+        entryPosition: position, kind: kind, tableSource: tableSource, content: content,
+        unusableAttributes: (unusableAttributes + reading.unusableAttributes).sorted()))
   }
 
   /// Returns the dump with all collected entries.
   func dump() -> KeychainDump {
     KeychainDump(
-      format: format, items: items, skipped: skipped, unknownTables: unknownTables, repeatedKeyCount: repeatedKeyCount)
+      format: format, items: items, skippedEntryCounts: skippedEntryCounts, unknownTableNames: unknownTableNames,
+      repeatedKeyCount: repeatedKeyCount)
   }
 }
 

@@ -6,7 +6,7 @@ import KeychainRules
 /// A reader for entries encrypted as in a device's database, with their keys stored beside them (`.encryptedEntries`).
 ///
 /// ```
-/// classKeyIdxToUnwrappedMetadataClassKey  the unwrapped key for the attributes of each class, by its number
+/// classKeyIdxToUnwrappedMetadataClassKey  the unwrapped key for the attributes of each class, by the class's number
 /// keychainEntries                         an array of entries:
 ///   table, version, classKeyIdx           the table (absent in older files), the version of the blob, the class
 ///   metadata                              the encrypted attributes: ciphertext, wrappedKey, tamperCheck
@@ -41,7 +41,7 @@ struct EncryptedEntryReader {
     var reader = try EncryptedEntryReader(keys: root[keysKey]?.dictionaryValue ?? PropertyDictionary(), limit)
     reader.collector.repeatedKeyCount += repeatedKeyCount(in: root)
     for entry in root[entriesKey]?.arrayValue ?? [] {
-      let position = try reader.collector.nextEntry()
+      let position = try reader.collector.countEntry()
       try reader.append(entry, at: position)
     }
     return reader.collector.dump()
@@ -81,7 +81,8 @@ struct EncryptedEntryReader {
     let (content, hasMismatchedDigest) = try content(of: entry, as: kind)
     collector.append(
       DumpedItem(
-        entry: position, kind: kind, tableSource: .stated, content: content, hasMismatchedDigest: hasMismatchedDigest))
+        entryPosition: position, kind: kind, tableSource: .stated, content: content,
+        hasMismatchedDigest: hasMismatchedDigest))
   }
 
   /// Adds an entry of an older file, which names no table. The decrypted attributes determine the table.
@@ -92,15 +93,15 @@ struct EncryptedEntryReader {
     case .open(let item), .attributesOnly(let item, _): password = item
     case .undecryptable: return collector.skip(.noTable)
     }
-    guard let kind = ItemArrayReader.kind(naming: { password[AttributeCode(rawValue: $0)] != nil }) else {
+    guard let kind = ItemArrayReader.kind(determinedBy: { password[AttributeCode(rawValue: $0)] != nil }) else {
       return collector.append(
-        DumpedItem(entry: position, kind: .genericPassword, tableSource: .inferred, content: contentAsPassword))
+        DumpedItem(entryPosition: position, kind: .genericPassword, tableSource: .inferred, content: contentAsPassword))
     }
     let (content, hasMismatchedDigest) = try content(of: entry, as: kind)
     collector.append(
       DumpedItem(
-        entry: position, kind: kind, tableSource: .inferred, content: content, hasMismatchedDigest: hasMismatchedDigest)
-    )
+        entryPosition: position, kind: kind, tableSource: .inferred, content: content,
+        hasMismatchedDigest: hasMismatchedDigest))
   }
 
   private mutating func content(
@@ -163,7 +164,7 @@ struct EncryptedEntryReader {
     }
   }
 
-  /// Returns a key without the bytes that may follow it.
+  /// Returns a key: the first 32 bytes. Other bytes may follow it.
   private static func key(_ bytes: [UInt8]) -> SensitiveBytes {
     SensitiveBytes(copying: Array(bytes.prefix(keyByteCount)))
   }

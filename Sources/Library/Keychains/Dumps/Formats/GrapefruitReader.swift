@@ -4,8 +4,8 @@ import KeychainRules
 
 /// A reader for the JSON array of keychain items that grapefruit's agent returns (`.grapefruit`).
 ///
-/// `raw` is the secret in Base64. `data` is only its description, which may omit bytes, and is never used. Other data
-/// appears as the description that Foundation prints of it.
+/// `raw` is the secret in Base64. `data` only describes the secret, may omit bytes, and is never used. In other members,
+/// data appears as Foundation prints it (`DataDescription`).
 ///
 /// Source: ChiChou/grapefruit, `agent/src/fruity/modules/keychain.ts` (`list`), `bridge/dictionary.ts` (`valueOf`).
 enum GrapefruitReader {
@@ -38,19 +38,19 @@ enum GrapefruitReader {
   private static func item(
     of members: [(String, JSONValue)], at position: Int, as kind: ItemKind
   ) -> DumpedItem {
-    var (attributes, unusable) = arrayReader.attributes(in: members, of: kind, textValue: value)
+    var (attributes, unusableAttributes) = arrayReader.attributes(in: members, of: kind, textValue: value)
     let values = Dictionary(members, uniquingKeysWith: { _, last in last })
     if let name = protectionMembers.compactMap({ values[$0]?.stringValue }).first(where: { !$0.isEmpty }) {
       attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: name)?.rawValue ?? name)
     }
     var reading = DumpValues.read(attributes, as: kind, .typed)
-    unusable += reading.unusable
+    unusableAttributes += reading.unusableAttributes
     // The agent describes the constraints only as text.
     let control = values[accessControlMember]?.stringValue ?? ""
     if !control.isEmpty, control != "default" { reading.item[.accessControl] = .string(control) }
     return DumpedItem(
-      entry: position, kind: kind, content: content(reading.item, values),
-      unusableAttributes: unusable.sorted())
+      entryPosition: position, kind: kind, content: content(reading.item, values),
+      unusableAttributes: unusableAttributes.sorted())
   }
 
   /// Returns the value for a text, or `nil` if it cannot be used.

@@ -15,7 +15,7 @@ import KeychainRules
 ///
 /// Values keep their types, except that data is Base64 text. Newer versions list the types beside the attributes, under
 /// names that begin with "_". The program writes null for a date that it cannot read. It omits items whose class
-/// key it does not have. If the lines about them go to the same file, they come before the JSON.
+/// key it does not have. If it prints its lines about omitted items to the same file, they come before the JSON.
 ///
 /// Source: dunhamsteve/ios, `cmd/irestore/irestore.go` (`dumpkeys`, `parseRecord`, `unparseRecord`); Go,
 /// `encoding/json` (byte slices).
@@ -37,7 +37,7 @@ enum IRestoreReader {
   // MARK: Lines before the JSON
 
   private static let firstLine = "Selected "
-  /// The starts of lines about an item that the program omits. The number of its class follows.
+  /// The starts of lines about an item that the program omits. The number of the item's class follows.
   private static let omissionPrefixes = ["No key for class ", "unwrap failed for class "]
 
   private static let maximumOmissionByteCount = 200
@@ -54,7 +54,8 @@ enum IRestoreReader {
 
   /// Separates the lines before the JSON, which begins with a line that is only a brace.
   ///
-  /// - Returns: The JSON after as many empty lines, and the items that the lines name; `nil` if there is no JSON.
+  /// - Returns: The JSON after an empty line for each separated line, and the items that the separated lines name; `nil`
+  ///   if there is no JSON.
   static func parts(of bytes: [UInt8]) -> (json: [UInt8], omitted: [OmittedItem])? {
     var omitted: [OmittedItem] = []
     var lineCount = 0
@@ -98,7 +99,7 @@ enum IRestoreReader {
     for item in omitted { try append(item, to: &collector) }
     for (name, value) in root.fields ?? [] {
       for entry in value.arrayValue ?? [] {
-        let position = try collector.nextEntry()
+        let position = try collector.countEntry()
         if let kind = kinds[name] {
           append(entry, at: position, as: kind, to: &collector)
         } else {
@@ -110,28 +111,30 @@ enum IRestoreReader {
   }
 
   private static func append(_ item: OmittedItem, to collector: inout DumpCollector) throws(KeyhaulError) {
-    let position = try collector.nextEntry()
+    let position = try collector.countEntry()
     guard let kind = item.kind else { return collector.skip(.noTable) }
     let fault = DumpFault(.noClassKey, "irestore had no key of its class")
     collector.append(
-      DumpedItem(entry: position, kind: kind, content: .undecryptable(fault, protection: item.protection)))
+      DumpedItem(entryPosition: position, kind: kind, content: .undecryptable(fault, protection: item.protection)))
   }
 
   private static func append(
     _ entry: JSONValue, at position: Int, as kind: ItemKind, to collector: inout DumpCollector
   ) {
     guard let members = entry.fields, !members.isEmpty else { return collector.skip(.notAnItem) }
-    let (attributes, unusable) = attributes(in: members, of: kind)
-    collector.append(attributes, at: position, as: kind, .stated, .base64Text, unusable: unusable)
+    let (attributes, unusableAttributes) = attributes(in: members, of: kind)
+    collector.append(
+      attributes, at: position, as: kind, tableSource: .stated, style: .base64Text,
+      unusableAttributes: unusableAttributes)
   }
 
   /// Returns the attributes of an item with their secrets as Base64 text, and the codes of attributes with unusable
   /// values.
   private static func attributes(
     in members: [(String, JSONValue)], of kind: ItemKind
-  ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
+  ) -> (attributes: PropertyDictionary, unusableAttributes: [AttributeCode]) {
     var entries: [PropertyDictionary.Entry] = []
-    var unusable: [AttributeCode] = []
+    var unusableAttributes: [AttributeCode] = []
     let dataNames = dataNames(members)
     for (name, value) in members where !name.hasPrefix("_") {
       let code = AttributeCode(rawValue: name)
@@ -141,13 +144,13 @@ enum IRestoreReader {
       if let converted = convert(value, isData: isData) {
         entries.append(.init(key: .string(name), value: converted))
       } else {
-        unusable.append(code)
+        unusableAttributes.append(code)
       }
     }
     if members.firstValue(named: AttributeCode.protection.rawValue) == nil, let protection = protection(in: members) {
       entries.append(.init(key: .string(AttributeCode.protection.rawValue), value: .string(protection.rawValue)))
     }
-    return (PropertyDictionary(entries), unusable)
+    return (PropertyDictionary(entries), unusableAttributes)
   }
 
   /// Returns the protection class with the number in `_class`, or `nil` if there is none.
@@ -177,7 +180,7 @@ enum IRestoreReader {
     }
   }
 
-  /// Returns a value with its type; `nil` if no attribute can have a value of this type.
+  /// Returns the value of an attribute; `nil` if no attribute can have this value.
   private static func convert(_ value: JSONValue, isData: Bool) -> PropertyValue? {
     switch value {
     case .string(let text): isData ? Base64Digits.bytes(of: text.utf8).map(PropertyValue.data) : .string(text)

@@ -26,7 +26,7 @@ enum ItemArrayReader {
     let hasOnlyPasswords = root.allSatisfy(isEncodedPassword)
     var collector = DumpCollector(hasOnlyPasswords ? .genericPasswords : .items, acceptingAtMost: limit)
     for entry in root {
-      let position = try collector.nextEntry()
+      let position = try collector.countEntry()
       append(entry, at: position, to: &collector)
     }
     return collector.dump()
@@ -38,18 +38,19 @@ enum ItemArrayReader {
       guard let kind = table.stringValue.flatMap(ItemKind.init(rawValue:)) else {
         return collector.skipEntry(ofTable: table.stringValue)
       }
-      collector.append(attributes, at: position, as: kind, .stated, .typed)
+      collector.append(attributes, at: position, as: kind, tableSource: .stated, style: .typed)
     } else if let kind = kind(of: attributes) {
       let isPassword = collector.format == .genericPasswords
       collector.append(
-        attributes, at: position, as: kind, isPassword ? .stated : .inferred, isPassword ? .base64Text : .typed)
+        attributes, at: position, as: kind, tableSource: isPassword ? .stated : .inferred,
+        style: isPassword ? .base64Text : .typed)
     } else {
       collector.skip(.noTable)
     }
   }
 
-  /// Returns whether an entry can be one of `.genericPasswords`: it names no table, has no attribute of another table,
-  /// and its secret is text.
+  /// Returns whether an entry can be from a dump of `.genericPasswords`: it names no table, has no attribute that only
+  /// another table has, and its secret is text or missing.
   private static func isEncodedPassword(_ entry: PropertyValue) -> Bool {
     guard let attributes = entry.dictionaryValue else { return false }
     let isGeneric = attributes[tableKey] == nil && kind(of: attributes) == .genericPassword
@@ -57,14 +58,16 @@ enum ItemArrayReader {
     return secret.stringValue != nil
   }
 
-  /// Returns the table that one of the present attributes belongs to exclusively; `nil` if there is no such attribute.
-  static func kind(naming isPresent: (String) -> Bool) -> ItemKind? {
-    kindMarkers.first { $0.codes.contains(where: isPresent) }?.kind
+  /// Returns the table of an item that has an attribute of only one table; `nil` if the item has no such attribute.
+  ///
+  /// - Parameter hasAttribute: Returns whether the item has the attribute with a code.
+  static func kind(determinedBy hasAttribute: (String) -> Bool) -> ItemKind? {
+    kindMarkers.first { $0.codes.contains(where: hasAttribute) }?.kind
   }
 
   /// Returns the table that the attributes indicate; `nil` if none of them is an attribute of an item.
   private static func kind(of attributes: PropertyDictionary) -> ItemKind? {
-    if let kind = kind(naming: { attributes[$0] != nil }) { return kind }
+    if let kind = kind(determinedBy: { attributes[$0] != nil }) { return kind }
     let isItem = attributes.entries.contains { pair in
       guard let code = pair.key.stringValue.map(AttributeCode.init(rawValue:)) else { return false }
       return AttributeTable.definition(of: code, in: .genericPassword) != nil

@@ -3,7 +3,7 @@ import KeychainFormats
 /// The lines of an item in keychain_dumper's text: a label, a colon and a value in each line.
 ///
 /// The text does not mark where a value ends, so a value with line breaks can look like another attribute. The lines are
-/// therefore complete only if their labels are exactly those that the program prints, in its order.
+/// therefore complete only if their labels are exactly the labels that the program prints, in the program's order.
 struct KeychainDumperBlock {
   /// A label that the program prints for one kind of item.
   struct Label {
@@ -42,8 +42,8 @@ struct KeychainDumperBlock {
   /// Whether the lines are those that the program prints.
   var isComplete: Bool { !isAmbiguous && labels.allSatisfy { !$0.isRequired || values[$0.text] != nil } }
 
-  /// Returns whether the program may have printed a line, other than as part of a value. This decides quickly for most
-  /// lines of a long value.
+  /// Returns whether a line may be more than a part of a value: it starts like a label, a heading or a notice. This is a
+  /// fast check for the lines of a long value.
   static func mayBePrinted(_ line: ArraySlice<UInt8>) -> Bool {
     guard let first = line.first else { return false }
     return (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first) || first == UInt8(ascii: "[")

@@ -17,9 +17,9 @@ import KeychainRules
 ///
 /// An item whose lines are not exactly those that the program prints is not read at all (`KeychainDumperBlock`).
 ///
-/// Source: ptoomey3/Keychain-Dumper, `main.m` of 2011 to 2020 (`printGenericPassword` and the others, `printToStdOut`).
+/// Source: ptoomey3/Keychain-Dumper, `main.m` of 2011 to 2020 (`printGenericPassword` and its siblings, `printToStdOut`).
 enum KeychainDumperReader {
-  /// A heading of items. A line of as many hyphens follows it.
+  /// The heading of an item. A line with as many hyphens follows it.
   private struct Heading {
     let title: String
     /// The kind of item, or `nil` if it is an identity, which repeats its certificate and its key.
@@ -39,7 +39,7 @@ enum KeychainDumperReader {
   /// The start of a generic password's first line.
   private static let servicePrefix = "Service: "
 
-  /// Returns whether a file that starts with these bytes may be such a text.
+  /// Returns whether a file that starts with these bytes may be text that keychain_dumper printed.
   static func hasSignature(_ start: [UInt8]) -> Bool {
     var lines = TextLines(start.prefix(KeychainDump.signatureByteCount))
     while let line = lines.next() {
@@ -74,7 +74,7 @@ enum KeychainDumperReader {
     return line
   }
 
-  /// Returns the heading that a line and the one after it form, or `nil` if they form none.
+  /// Returns the heading that a line and the following line form, or `nil` if they do not form one.
   private static func heading(_ line: ArraySlice<UInt8>, before lines: TextLines) -> Heading? {
     guard KeychainDumperBlock.mayBePrinted(line),
       let heading = headings.first(where: { line.elementsEqual($0.title.utf8) }),
@@ -157,7 +157,7 @@ extension KeychainDumperReader {
     /// - Parameter kind: The kind of item, or `nil` if it is an identity.
     private mutating func beginItem(_ kind: ItemKind?) throws(KeyhaulError) {
       guard let kind else {
-        _ = try collector.nextEntry()
+        _ = try collector.countEntry()
         collector.skip(.identity)
         remainingIdentityParts = 2
         return
@@ -174,38 +174,38 @@ extension KeychainDumperReader {
       guard var block = currentItem else { return }
       currentItem = nil
       block.finish()
-      let position = try collector.nextEntry()
+      let position = try collector.countEntry()
       guard !block.values.isEmpty else { return collector.skip(.notAnItem) }
       guard block.isComplete else {
         let fault = DumpFault(
           .malformed,
           "its lines are not those that keychain_dumper prints: it is cut off, or a value looks like a line")
         return collector.append(
-          DumpedItem(entry: position, kind: block.kind, content: .undecryptable(fault, protection: nil)))
+          DumpedItem(entryPosition: position, kind: block.kind, content: .undecryptable(fault, protection: nil)))
       }
       collector.append(item(of: block, at: position))
     }
 
     private func item(of block: KeychainDumperBlock, at position: Int) -> DumpedItem {
-      let (attributes, unusable) = attributes(of: block)
+      let (attributes, unusableAttributes) = attributes(of: block)
       let reading = DumpValues.read(attributes, as: block.kind, .typed)
       let content = content(reading.item, block)
       let hasSecret = if case .open = content { true } else { false }
       return DumpedItem(
-        entry: position, kind: block.kind, content: content,
-        unusableAttributes: (unusable + reading.unusable).sorted(), isSecretRendered: hasSecret)
+        entryPosition: position, kind: block.kind, content: content,
+        unusableAttributes: (unusableAttributes + reading.unusableAttributes).sorted(), isSecretRendered: hasSecret)
     }
 
     /// Returns the attributes of an item, and the codes of attributes with unusable values.
     private func attributes(
       of block: KeychainDumperBlock
-    ) -> (attributes: PropertyDictionary, unusable: [AttributeCode]) {
+    ) -> (attributes: PropertyDictionary, unusableAttributes: [AttributeCode]) {
       var attributes = PropertyDictionary()
-      var unusable: [AttributeCode] = []
+      var unusableAttributes: [AttributeCode] = []
       for label in block.labels {
         guard let code = label.code, let bytes = block.values[label.text] else { continue }
         guard let text = NextStepText.text(of: bytes, isUTF8: isUTF8) else {
-          unusable.append(code)
+          unusableAttributes.append(code)
           continue
         }
         // Foundation prints this for an absent value.
@@ -217,11 +217,11 @@ extension KeychainDumperReader {
         }
         switch DataDescription.read(text) {
         case .bytes(let bytes): attributes[code.rawValue] = .data(bytes)
-        case .incomplete: unusable.append(code)
+        case .incomplete: unusableAttributes.append(code)
         case .other: attributes[code.rawValue] = .string(text)
         }
       }
-      return (attributes, unusable)
+      return (attributes, unusableAttributes)
     }
 
     private func content(_ item: KeychainItem, _ block: KeychainDumperBlock) -> DumpedItem.Content {

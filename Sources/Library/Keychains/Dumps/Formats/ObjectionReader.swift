@@ -45,13 +45,13 @@ enum ObjectionReader {
   }
 
   private static func item(of members: [(String, JSONValue)], at position: Int, as kind: ItemKind) -> DumpedItem {
-    var (attributes, unusable) = arrayReader.attributes(in: members, of: kind) { text, _ in
+    var (attributes, unusableAttributes) = arrayReader.attributes(in: members, of: kind) { text, _ in
       isPlaceholder(text) ? nil : .string(text)
     }
     for (name, value) in members where name == protectionMember {
       guard let text = value.stringValue, !text.isEmpty else { continue }
       if isPlaceholder(text) {
-        unusable.append(.protection)
+        unusableAttributes.append(.protection)
       } else {
         attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: text)?.rawValue ?? text)
       }
@@ -66,14 +66,14 @@ enum ObjectionReader {
       reading.item, secret: members.lastValue(named: secretMember), rendering: members.lastValue(named: renderingMember)
     )
     return DumpedItem(
-      entry: position, kind: kind, content: content, unusableAttributes: (unusable + reading.unusable).sorted(),
-      isSecretRendered: isRendered)
+      entryPosition: position, kind: kind, content: content,
+      unusableAttributes: (unusableAttributes + reading.unusableAttributes).sorted(), isSecretRendered: isRendered)
   }
 
   /// Returns the item with its exact secret if the dump has it, otherwise with the secret's rendering as text.
   private static func content(
     _ item: KeychainItem, secret: JSONValue?, rendering: JSONValue?
-  ) -> (DumpedItem.Content, isRendered: Bool) {
+  ) -> (content: DumpedItem.Content, isRendered: Bool) {
     var item = item
     if let text = secret?.stringValue, !text.isEmpty, !isPlaceholder(text) {
       guard let bytes = HexadecimalDigits.bytes(of: text.utf8) else {

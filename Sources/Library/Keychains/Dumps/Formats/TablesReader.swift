@@ -3,8 +3,8 @@ import KeychainFormats
 
 /// A reader for a dictionary with an array of items for each table (`.tables`, `.untypedTables`).
 enum TablesReader {
-  /// A key beside the tables in the keychain file of a backup, whose items are encrypted.
-  private static let backupKeybag = "keybag-uuid"
+  /// The key with the keybag's UUID. Only the keychain file of a backup has it.
+  private static let keybagKey = "keybag-uuid"
   private static let backupItemKeys: Set<String> = ["v_Data", "v_PersistentRef"]
 
   /// Returns whether a dictionary has the name of a table among its keys.
@@ -31,21 +31,22 @@ enum TablesReader {
     return collector.dump()
   }
 
-  /// Reads the entries of a table. A value of another type counts as an entry only if it has the name of a table.
+  /// Reads the entries of a table. If the value is not an array, it counts as one skipped entry, provided that `name` is
+  /// a known table.
   private static func readTable(
     _ table: PropertyValue, named name: String, into collector: inout DumpCollector
   ) throws(KeyhaulError) {
     let kind = ItemKind(rawValue: name)
     guard case .array(let entries) = table else {
       guard kind != nil else { return }
-      _ = try collector.nextEntry()
+      _ = try collector.countEntry()
       return collector.skip(.notAnItem)
     }
     let style: DumpValues.Style = collector.format == .untypedTables ? .untyped : .typed
     for entry in entries {
-      let position = try collector.nextEntry()
+      let position = try collector.countEntry()
       if let kind, case .dictionary(let attributes) = entry, !attributes.entries.isEmpty {
-        collector.append(attributes, at: position, as: kind, .stated, style)
+        collector.append(attributes, at: position, as: kind, tableSource: .stated, style: style)
       } else if kind == nil {
         collector.skipEntry(ofTable: name)
       } else {
@@ -54,7 +55,7 @@ enum TablesReader {
     }
   }
 
-  /// Returns the entries of all tables that are dictionaries.
+  /// Returns the dictionaries among the entries of all known tables.
   private static func entries(of root: PropertyDictionary) -> some Sequence<PropertyDictionary> {
     root.entries.lazy.filter { $0.key.stringValue.flatMap(ItemKind.init(rawValue:)) != nil }
       .flatMap { $0.value.arrayValue ?? [] }.compactMap(\.dictionaryValue)
@@ -65,23 +66,26 @@ enum TablesReader {
     let entries = Array(entries(of: root))
     let hasOnlyEncryptedEntries =
       !entries.isEmpty
-      && entries.allSatisfy { entry in entry.entries.allSatisfy { backupItemKeys.contains($0.key.stringValue ?? "") } }
-    guard hasOnlyEncryptedEntries || root[backupKeybag] != nil else { return }
+      && entries.allSatisfy { attributes in
+        attributes.entries.allSatisfy { backupItemKeys.contains($0.key.stringValue ?? "") }
+      }
+    guard hasOnlyEncryptedEntries || root[keybagKey] != nil else { return }
     throw KeyhaulError(
       .backupKeychain,
-      root[backupKeybag] != nil
+      root[keybagKey] != nil
         ? "it names the keybag that its items are encrypted for" : "its entries have only an encrypted blob")
   }
 
-  /// Returns whether every value is data, so that types were lost.
+  /// Returns whether the dump has lost the types of values: every value is data, and at least one belongs to a key that
+  /// does not begin with `v_`. Keys with `v_` do not count, because their values are usually data in any dump.
   private static func isUntyped(_ root: PropertyDictionary) -> Bool {
-    var hasText = false
-    for entry in entries(of: root) {
-      for pair in entry.entries {
+    var hasTypedAttribute = false
+    for attributes in entries(of: root) {
+      for pair in attributes.entries {
         guard case .data = pair.value else { return false }
-        if let code = pair.key.stringValue, !code.hasPrefix("v_") { hasText = true }
+        if let code = pair.key.stringValue, !code.hasPrefix("v_") { hasTypedAttribute = true }
       }
     }
-    return hasText
+    return hasTypedAttribute
   }
 }

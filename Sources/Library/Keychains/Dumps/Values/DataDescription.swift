@@ -12,7 +12,7 @@ enum DataDescription {
     case other
   }
 
-  /// Reads a text. It counts as a description only if it has exactly one of these formats.
+  /// Reads a text. Only a text in exactly one of the two formats counts as a description.
   static func read(_ text: String) -> Reading {
     if text.hasPrefix("<"), text.hasSuffix(">") { return readGroups(Array(text.utf8.dropFirst().dropLast())) }
     let start = "{length = "

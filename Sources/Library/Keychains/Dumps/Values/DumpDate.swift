@@ -23,16 +23,17 @@ enum DumpDate {
     guard bytes.count > fieldsByteCount, separators.allSatisfy({ $1.contains(bytes[$0]) }) else { return nil }
     var fractionAndZone = bytes[fieldsByteCount...]
     if let space = fractionAndZone.firstIndex(of: UInt8(ascii: " ")) { fractionAndZone.remove(at: space) }
-    fractionAndZone = withoutFractionalZeros(fractionAndZone)
+    fractionAndZone = removingTrailingZeros(fractionAndZone)
     let digits = bytes.prefix(fieldsByteCount).indices.filter { separators[$0] == nil }.map { bytes[$0] }
     guard let generalizedTime = String(validating: digits + fractionAndZone, as: UTF8.self),
       let date = try? DERDate.parse(generalizedTime)
     else { return nil }
+    // A parsed date remembers its text. Here that text was put together, so it is dropped.
     return KeychainDate(secondsSinceReferenceDate: date.secondsSinceReferenceDate)
   }
 
   /// Removes zeros at the end of a fraction. RFC 3339 allows them, GeneralizedTime in DER does not.
-  private static func withoutFractionalZeros(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+  private static func removingTrailingZeros(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     guard text.first == UInt8(ascii: ".") else { return text }
     let digits = text.dropFirst().prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     guard digits.last == UInt8(ascii: "0") else { return text }

@@ -21,7 +21,7 @@ enum DumpValues {
   struct Reading {
     var item: KeychainItem
     /// Attributes whose values have a type that the attribute cannot have.
-    var unusable: [AttributeCode] = []
+    var unusableAttributes: [AttributeCode] = []
     /// Whether the entry has a secret that cannot be used.
     var isSecretUnusable = false
     var repeatedKeyCount = 0
@@ -49,7 +49,7 @@ enum DumpValues {
         add(pair.value, AttributeCode(rawValue: key), style, into: &reading)
       }
     }
-    reading.unusable.sort()
+    reading.unusableAttributes.sort()
     return reading
   }
 
@@ -64,13 +64,13 @@ enum DumpValues {
       if let secret = secret(value, style) {
         reading.item.secrets[code] = secret
       } else {
-        reading.unusable.append(code)
+        reading.unusableAttributes.append(code)
         if code == .valueData { reading.isSecretUnusable = true }
       }
     } else if let converted = convert(value, for: definition.kind, style) {
       reading.item[code] = converted
     } else {
-      reading.unusable.append(code)
+      reading.unusableAttributes.append(code)
     }
   }
 
@@ -78,7 +78,7 @@ enum DumpValues {
   private static func addUnknown(_ value: PropertyValue, _ code: AttributeCode, into reading: inout Reading) {
     switch value {
     case .boolean, .integer, .date, .data, .string: reading.item[code] = value
-    case .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: reading.unusable.append(code)
+    case .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: reading.unusableAttributes.append(code)
     }
   }
 
@@ -134,7 +134,7 @@ enum DumpValues {
     default: control = nil
     }
     guard let control else {
-      reading.unusable.append(.accessControl)
+      reading.unusableAttributes.append(.accessControl)
       return
     }
     if reading.item[.protection] == nil, let named = control[ItemAccessControl.protectionKey]?.stringValue {

@@ -1,6 +1,7 @@
 /// Decodes hexadecimal digits, two for each byte.
 enum HexadecimalDigits {
-  /// Returns the bytes of digits in either case; `nil` if the text contains anything else.
+  /// Returns the bytes of digits in either case; `nil` if the number of digits is odd, or if the text contains anything
+  /// else.
   static func bytes(of text: some Sequence<UInt8>) -> [UInt8]? {
     let digits = Array(text)
     guard digits.count.isMultiple(of: 2) else { return nil }

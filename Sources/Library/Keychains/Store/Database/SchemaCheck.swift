@@ -56,8 +56,8 @@ enum SchemaCheck {
     }
   }
 
-  /// Checks the version. During an upgrade the upper halves contain the old version, so only the low bytes are
-  /// compared.
+  /// Checks the version. During an upgrade, the upper halves of both numbers contain the old version, so only the low
+  /// bytes are compared.
   private static func verifyVersion(_ database: Database) throws(KeyhaulError) {
     let rows = try database.columnValues(sql: "SELECT version, minor FROM tversion LIMIT 2")
     guard rows.count == 1, let version = rows[0][0].integerValue, let minor = rows[0][1].integerValue else {

@@ -19,8 +19,8 @@ extension KeyhaulError {
       errno: error.resultCode == .SQLITE_NOMEM ? .noMemory : cause)
   }
 
-  /// Returns the code for an SQLite error. A result code without a code of its own becomes `.notAvailable`, as in
-  /// Apple's daemon.
+  /// Returns the code for an SQLite error. A result code that is not listed here becomes `.notAvailable`, as in Apple's
+  /// daemon.
   private static func code(of error: DatabaseError, causedBy cause: Errno?) -> Code {
     // SQLite reports a full disk only if a write was cut short. Reading also needs space, for the index of the log.
     if cause?.isDiskFull == true { return .diskFull }

@@ -31,7 +31,7 @@ extension KeyhaulError.Code {
   /// The item's class requires a passcode, and the device has none.
   public static let authFailed = store(
     "authFailed", .refused, "the device has no passcode", advice: "set a passcode, or choose another protection")
-  /// None of the device's keys can decrypt the item, or it is damaged.
+  /// None of the device's keys can decrypt the item, or the item is damaged.
   public static let decode = rule(.decode)
   /// The search or the item is not valid.
   public static let parameter = rule(.parameter)
@@ -66,12 +66,12 @@ extension KeyhaulError.Code {
 }
 
 extension KeyhaulError {
-  init(keys error: DataProtectionError) { self.init(.notAvailable, error.description) }
+  init(dataProtectionError error: DataProtectionError) { self.init(.notAvailable, error.description) }
 
   /// Creates the error for an item that cannot be encrypted or decrypted.
   ///
   /// Source: Apple `SecItemServer.c`, `SecKeybagSupport.c` (key store results to `OSStatus`).
-  init(sealing error: ItemCryptoError) {
+  init(itemCryptoError error: ItemCryptoError) {
     switch error.fault {
     case .locked: self.init(.interactionNotAllowed, error.reason)
     case .noClassKey where error.keyClass == .whenPasscodeSetThisDeviceOnly:

@@ -9,7 +9,7 @@ extension KeychainStore {
   ///
   /// - Parameter body: The changes. An error rolls everything back.
   /// - Returns: The closure's result.
-  /// - Throws: The closure's error. Nothing was changed then.
+  /// - Throws: The closure's error. In this case, nothing was changed.
   @discardableResult
   package func restore<Value>(
     _ body: (borrowing RestoreTransaction) throws(KeyhaulError) -> Value
@@ -24,8 +24,8 @@ package struct RestoreTransaction: ~Copyable {
 
   init(_ transaction: KeychainTransaction) { self.transaction = transaction }
 
-  /// Deletes the rows that iOS deletes before a restore: every row that is not synchronized, not in one of the
-  /// preserved groups and not a shared copy, for all users and protection classes.
+  /// Deletes the rows that iOS deletes before a restore: all rows except synchronized rows, rows of the preserved groups
+  /// and shared copies, for all users and protection classes.
   ///
   /// - Returns: The number of deleted rows.
   @discardableResult
@@ -53,14 +53,15 @@ package struct RestoreTransaction: ~Copyable {
     try transaction.addingInBulk(kinds, body)
   }
 
-  /// Stores one item of the backup. If a row has the same primary key, decides which of the two to keep. A row that
-  /// stays is written only if it gets the backup's persistent reference.
+  /// Stores one item of the backup. If a row has the same primary key, decides which of the two to keep. If the existing
+  /// row is kept, it is rewritten only to take over the backup's persistent reference.
   ///
-  /// The dates, the UUID and the persistent reference are the backup's, if it has them.
+  /// The dates, the UUID and the persistent reference come from the backup, if it has them.
   ///
   /// - Returns: The decision about the conflict.
-  /// - Throws: `.interactionNotAllowed` if the class of the item or of the conflicting row is locked; `.authFailed` or
-  ///   `.notAvailable` if the device has no key of the item's class; `.cancelled` if the change was stopped.
+  /// - Throws: `.interactionNotAllowed` if the class key of the item or of the conflicting row is not in memory;
+  ///   `.authFailed` or `.notAvailable` if the device has no key of the item's class; `.cancelled` if the change was
+  ///   stopped.
   @discardableResult
   package borrowing func importItem(
     _ incoming: IncomingItem, keys: ClassKeys, random: any RandomSource
@@ -78,6 +79,7 @@ package struct RestoreTransaction: ~Copyable {
     let existingRow = try ExistingRow(decryptedRow)
     let resolution = try translatingRuleErrors(try ImportConflict.resolve(incoming: incoming, existing: existingRow))
     if case .blocked(let fault) = resolution.outcome { throw KeyhaulError(fault) }
+    // `nil` means that the row stays as it is.
     guard
       let itemToStore = resolution.outcome.isReplacement
         ? resolution.storedItem(incoming: item, existing: decryptedRow.item)
@@ -90,8 +92,8 @@ package struct RestoreTransaction: ~Copyable {
 }
 
 extension KeychainStore {
-  /// Returns whether each import would leave an existing row as it is. All rows are read from one state.
-  package func areImportsNoOps(
+  /// Returns whether each import would leave an existing row as it is. All rows are read in one transaction.
+  package func importsChangeNothing(
     _ items: [IncomingItem], keys: ClassKeys
   ) throws(KeyhaulError) -> Bool {
     try read { (transaction) throws(KeyhaulError) in

@@ -7,7 +7,7 @@ package struct ItemQuery: Sendable {
   package enum AccessGroups: Sendable, Equatable {
     /// Every group, including items without one.
     case all
-    /// These groups. Nothing matches an empty list.
+    /// Only these groups. If the list is empty, nothing matches.
     case only([String])
   }
 
@@ -33,10 +33,10 @@ package struct ItemQuery: Sendable {
 
   /// The kind of the items. If it is `nil`, all kinds that have the attributes match.
   package var kind: ItemKind?
-  /// Attributes that must be equal. A value of another type with the same bytes also matches, because the columns
+  /// Attributes that must be equal. A value of a different type with the same bytes also matches, because the columns
   /// contain hashes.
   package var attributes: AttributeMap<PropertyValue>
-  /// The access groups, as inside the encrypted item, not as in the column.
+  /// The access groups. Both the column and the encrypted item must name one of them.
   package var accessGroups: AccessGroups
   /// The synchronization state.
   package var synchronization: Synchronization
@@ -44,14 +44,15 @@ package struct ItemQuery: Sendable {
   package var tombstones: Tombstones
   /// The only row that may match, or `nil` if any row may.
   package var row: RowReference?
-  /// The 16 bytes of a persistent reference, or `nil` if any matches.
+  /// The 16 bytes of the matching item's persistent reference, or `nil` if any item may match.
   package var persistentReference: [UInt8]?
   /// The largest number of rows for each search, counted before decryption, as in Apple's daemon; `nil` if unlimited.
   package var limit: Int?
   /// Whether the result includes the secrets.
   package var wantsSecret: Bool
   /// A condition on the decrypted item, such as a pattern that no column can be searched for. A row that cannot be
-  /// decrypted does not match. An update or a deletion stops at a row whose key is locked and skips a damaged one.
+  /// decrypted does not match. An update or a deletion skips a damaged row, and stops with an error at a row whose class
+  /// key is missing.
   package var condition: (@Sendable (KeychainItem) -> Bool)?
 
   /// Creates a query. Without arguments, it matches every item except tombstones.
@@ -75,8 +76,8 @@ package struct ItemQuery: Sendable {
 }
 
 extension ItemQuery {
-  /// Returns whether a decrypted item matches the condition and the access groups. The column's access group does not
-  /// count, because anyone who can write the file can change it.
+  /// Returns whether a decrypted item matches the condition and the access groups. A matching column is not sufficient,
+  /// because anyone who can write the file can change the column.
   package func matches(_ item: KeychainItem) -> Bool {
     if let condition, !condition(item) { return false }
     return switch accessGroups {
@@ -112,5 +113,5 @@ package struct QueryResult: Sendable {
   /// The matching items that could be decrypted, by kind and row number.
   package let items: [StoredItem]
   /// Rows that match by their columns but can never be decrypted.
-  package let undecodable: [KeychainRow]
+  package let undecodableRows: [KeychainRow]
 }

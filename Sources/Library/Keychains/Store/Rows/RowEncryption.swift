@@ -11,8 +11,8 @@ import KeychainRules
 enum RowEncryption {
   /// Encrypts an item.
   ///
-  /// - Throws: `.interactionNotAllowed` if the class is locked, `.authFailed` if the class that requires a passcode has
-  ///   no key, `.notAvailable` if another class has none, `.parameter` if the item cannot be encoded.
+  /// - Throws: `.interactionNotAllowed` if the class key is not in memory, `.notAvailable` if there is no class key (or
+  ///   `.authFailed`, if the class requires a passcode), `.parameter` if the item cannot be encoded.
   static func encrypt(
     _ item: KeychainItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) -> [UInt8] {
@@ -28,7 +28,7 @@ enum RowEncryption {
       default: throw KeyhaulError(.parameter, "the access control is not a dictionary of constraints")
       }
     } catch let error as ItemCryptoError {
-      throw KeyhaulError(sealing: error)
+      throw KeyhaulError(itemCryptoError: error)
     } catch {
       throw KeyhaulError(fromDatabase: error)
     }
@@ -41,7 +41,7 @@ enum RowEncryption {
 
   /// Decrypts a row, or determines the reason why that is not possible.
   ///
-  /// - Throws: `.notAvailable` if the cause is not the row itself or a locked class.
+  /// - Throws: `.notAvailable` if a cryptographic operation does not work.
   static func decrypt(_ raw: RawRow, keys: ClassKeys) throws(KeyhaulError) -> KeychainRow {
     guard let encrypted = raw.encryptedItem else {
       return KeychainRow(summary: raw.summary, content: .fault(.undecodable(reason: "the row has no encrypted item")))
@@ -78,7 +78,7 @@ enum RowEncryption {
     switch (error.fault, error.keyClass) {
     case (.locked, let keyClass?): return .locked(keyClass)
     case (.deviceBound, let keyClass?), (.classKeyDamaged, let keyClass?): return .keyUnavailable(keyClass)
-    case (.failed(let failure), _): throw KeyhaulError(keys: failure)
+    case (.failed(let failure), _): throw KeyhaulError(dataProtectionError: failure)
     default: return .undecodable(reason: error.description)
     }
   }

@@ -2,7 +2,7 @@ package import Basics
 public import KeychainFormats
 package import KeychainRules
 
-/// A row's table and its number in it.
+/// A row's table, and the row's number in the table.
 package struct RowReference: Hashable, Sendable {
   /// The table.
   package let kind: ItemKind
@@ -29,13 +29,13 @@ public struct RowSummary: Sendable {
   package let protectionCode: String?
   /// Whether the item is synchronized (`sync` 1).
   package let isSynchronizable: Bool
-  /// Whether the row is a tombstone (any `tomb` but 0), which no search finds.
+  /// Whether the row is a tombstone (`tomb` is not 0).
   package let isTombstone: Bool
   /// Whether an App Clip made the item (`clip` is not 0).
   package let isAppClip: Bool
   /// Whether a token, such as the Secure Enclave, stores the secret.
   package let hasTokenID: Bool
-  /// The sharing group of a shared copy; `nil` if the row is not one.
+  /// The sharing group of a shared copy; `nil` if the row is not a shared copy.
   package let sharingGroup: String?
   /// The user of the row; empty for the single user.
   package let multiUser: [UInt8]
@@ -91,7 +91,7 @@ package struct KeychainRow: Sendable {
 
   /// The column values.
   package let summary: RowSummary
-  /// The decrypted item, or the reason why there is none.
+  /// The decrypted item, or the reason why the row cannot be decrypted.
   package let content: Content
 
   /// Creates a row.

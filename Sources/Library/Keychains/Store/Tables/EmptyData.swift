@@ -13,7 +13,7 @@ enum EmptyData {
   /// Returns a condition for a column with empty data in either form.
   static func condition(_ column: String) -> String { "\(column) IN ('',x'')" }
 
-  /// Returns the columns with raw data. Only in these can empty data be stored as `''` or `x''`.
+  /// Returns the columns with raw data. Only these columns can contain empty data, as `''` or `x''`.
   static func columns(of kind: ItemKind) -> [AttributeDefinition] {
     ColumnDefinitions.all(of: kind).filter(\.storesDataInColumn)
   }
@@ -46,8 +46,8 @@ enum EmptyData {
     return [byGroup] + indexed.map { "SELECT EXISTS(SELECT 1 FROM \(table) WHERE \($0)=x'')" }
   }
 
-  /// Replaces empty blobs with empty text. If two rows then have the same primary key, the one modified last stays;
-  /// with equal dates, the one with empty text, which Apple's daemon finds.
+  /// Replaces empty blobs with empty text. If two rows then have the same primary key, the row that was modified last
+  /// stays. If the dates are equal, the row with empty text stays, because Apple's daemon finds it.
   static func normalize(in transaction: KeychainTransaction) throws(KeyhaulError) {
     for kind in ItemKind.allCases {
       let table = kind.rawValue

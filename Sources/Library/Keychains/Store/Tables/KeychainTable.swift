@@ -7,9 +7,9 @@ import KeychainRules
 /// The SQL statements of an item table, and the conversion of its rows.
 struct KeychainTable {
   let kind: ItemKind
-  /// The positions of the encrypted item among the written columns.
+  /// The indexes of the columns for the encrypted item among the written columns.
   let encryptedColumnIndexes: [Int]
-  /// The positions of the primary key's columns among the written columns.
+  /// The indexes of the primary key's columns among the written columns.
   let primaryKeyColumnIndexes: [Int]
   let insertSQL: String
   let overwriteSQL: String
@@ -17,7 +17,7 @@ struct KeychainTable {
   let selectByPrimaryKeySQL: String
   /// `SELECT … FROM table`, without conditions.
   let selectSQL: String
-  /// The positions of the primary key's columns among the selected columns.
+  /// The indexes of the primary key's columns among the selected columns.
   private let primaryKeyRange: Range<Int>
   private let primaryKeyCodes: [AttributeCode]
 
@@ -94,7 +94,7 @@ struct WritableRow {
   /// Computes the item's digest, encrypts it and arranges the columns.
   ///
   /// - Throws: `.interactionNotAllowed`, `.authFailed` or `.notAvailable` if the class key is missing, `.parameter` for
-  ///   a value that its attribute cannot have.
+  ///   a value that an attribute cannot have.
   init(
     encrypting item: KeychainItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) {

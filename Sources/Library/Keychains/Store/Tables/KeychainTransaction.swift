@@ -9,7 +9,7 @@ package struct KeychainTransaction {
   let database: Database
   let shouldContinue: @Sendable () -> Bool
 
-  /// Checks whether the change was stopped. Called between the items of a change of many items.
+  /// Checks whether the change was stopped. Called between the items of a large change.
   ///
   /// - Throws: `.cancelled`. The transaction must then be rolled back, as after every error.
   func checkCancellation() throws(KeyhaulError) {
@@ -63,7 +63,7 @@ package struct KeychainTransaction {
     return database.lastInsertedRowID
   }
 
-  /// Writes all columns of a row again. Its number stays the same.
+  /// Writes all columns of a row again. The row's number stays the same.
   func overwrite(_ rowID: Int64, with row: WritableRow) throws(KeyhaulError) {
     try database.run(KeychainTable.table(of: row.kind).overwriteSQL, row.columns + [.integer(rowID)])
   }
@@ -85,9 +85,9 @@ extension KeychainTransaction {
   /// this size and 81 s with 5 MiB.
   private static let cacheByteCountPerRow = 48
 
-  /// Runs a closure that adds one row of each of these kinds. If that multiplies the size of a table, its indexes are
-  /// dropped and created again afterwards, which takes half the time of updating them for every row. Finding rows by
-  /// number or primary key still works.
+  /// Runs a closure that adds one row for each element of `kinds`. If a table gets thousands of rows and grows to at
+  /// least three times its size, its indexes are dropped and created again afterwards. That takes half the time of
+  /// updating the indexes for every row. The closure can still find rows by number or primary key.
   func addingInBulk(
     _ kinds: some Sequence<ItemKind>, _ body: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
@@ -164,8 +164,7 @@ extension KeychainTransaction {
 }
 
 extension KeychainTransaction {
-  /// Returns pairs of a certificate that matches one query and a private key that matches the other, with the same hash
-  /// of the public key.
+  /// Returns pairs of a certificate and a private key that match the two queries and have the same public-key hash.
   package func identities(
     certificates: ItemQuery, keys: ItemQuery, limit: Int?
   ) throws(KeyhaulError) -> [(certificate: RowReference, key: RowReference)] {

@@ -12,7 +12,7 @@ package struct BackupDocument {
   /// Creates the document of a backup.
   ///
   /// - Parameters:
-  ///   - report: The items that the backup contains, and those that it omits.
+  ///   - report: The items that the backup contains and the items that it omits.
   ///   - device: The device's name.
   ///   - archive: The path of the backup, as the user typed it.
   ///   - written: The backup that was written; `nil` in a dry run.
@@ -73,7 +73,7 @@ package struct SealDocument {
 package struct RekeyDocument {
   package let json: JSONValue
 
-  /// Creates the document of a change of the password or of the iterations.
+  /// Creates the document of a changed password or iteration count.
   ///
   /// - Parameters:
   ///   - archive: The path of the backup, as the user typed it.
@@ -81,14 +81,14 @@ package struct RekeyDocument {
   ///   - isEncrypted: Whether the backup has a password after the change.
   ///   - isWritten: Whether this call changed the backup.
   ///   - isDryRun: Whether the user asked for a dry run.
-  ///   - isKeyProven: Whether an item confirms the device key that was used; `nil` if none was used.
+  ///   - isKeyProven: Whether an item confirms the device key that was used; `nil` if no device key was used.
   package init(
     of archive: String, _ keybag: Keybag, isEncrypted: Bool, isWritten: Bool, isDryRun: Bool, isKeyProven: Bool? = nil
   ) {
-    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self)
+    let iterationCounts = [keybag.secondStep?.iterations, keybag.iterations].compactMap(\.self)
     json = [
       "format": "rekey-result/1", "archive": .string(archive), "encrypted": .boolean(isEncrypted),
-      "rounds": .array(rounds.map { .integer(Int64($0)) }), "written": .boolean(isWritten),
+      "rounds": .array(iterationCounts.map { .integer(Int64($0)) }), "written": .boolean(isWritten),
       "dry_run": .boolean(isDryRun), "device_key_proven": isKeyProven.map { .boolean($0) } ?? .null,
     ]
   }

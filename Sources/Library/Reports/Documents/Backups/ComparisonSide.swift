@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// A keychain that is compared with another one.
+/// A keychain on one side of a comparison.
 package struct ComparisonSide {
   /// The kinds of sources of a keychain.
   package enum Kind: String {

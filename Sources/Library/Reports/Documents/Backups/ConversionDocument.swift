@@ -32,21 +32,23 @@ package struct ConversionDocument {
   /// Returns the document of a decrypted copy.
   ///
   /// - Parameters:
-  ///   - written: The copy; `nil` if nothing was written.
-  ///   - differing: The files whose contents differ from what was backed up, in the order of the manifest.
-  ///   - items: The path of the file with the items in plain text; `nil` if none was written.
-  package func json(decrypting written: DecryptedBackup?, differing: [ListedFile], items: String?) -> JSONValue {
-    let faults = (written?.faults ?? []).map { fault -> JSONValue in
+  ///   - decryptedBackup: The copy; `nil` if nothing was written.
+  ///   - differingFiles: The files whose contents differ from what was backed up, in the order of the manifest.
+  ///   - itemsPath: The path of the file with the items in plain text; `nil` if no such file was written.
+  package func json(
+    decrypting decryptedBackup: DecryptedBackup?, differingFiles: [ListedFile], itemsPath: String?
+  ) -> JSONValue {
+    let faults = (decryptedBackup?.faults ?? []).map { fault -> JSONValue in
       [
         "file_id": .string(fault.fileIdentifier), "fault": .string(fault.error.code.rawValue),
         "reason": .string(fault.error.reason),
       ]
     }
-    let files = differing.map { file -> JSONValue in
+    let files = differingFiles.map { file -> JSONValue in
       ["file_id": .string(file.fileIdentifier), "domain": .text(file.domain), "path": .text(file.relativePath)]
     }
     return document([
-      ("decrypted", true), ("faults", .array(faults)), ("differing", .array(files)), ("items", .text(items)),
+      ("decrypted", true), ("faults", .array(faults)), ("differing", .array(files)), ("items", .text(itemsPath)),
     ])
   }
 

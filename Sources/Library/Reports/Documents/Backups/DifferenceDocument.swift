@@ -9,7 +9,8 @@ package struct DifferenceDocument {
 
   /// Creates the document of a difference.
   ///
-  /// - Parameter listsBlindSpots: Whether to list the reasons why items are in no backup, as reports about a backup do.
+  /// - Parameter listsBlindSpots: Whether to list the kinds of items that no backup contains, as reports about a backup
+  ///   do.
   package init(
     _ first: ComparisonSide, _ second: ComparisonSide, _ difference: KeychainDifference, listsBlindSpots: Bool
   ) {
@@ -24,7 +25,7 @@ package struct DifferenceDocument {
   /// - `sealed`: encrypted items.
   /// - `open`: decrypted items.
   /// - `alike`: identical items.
-  /// - `doubtful`: decrypted items of one keychain that may be among the encrypted items of the other.
+  /// - `doubtful`: decrypted items of one keychain that may be among the encrypted items of the other keychain.
   package var json: JSONValue {
     let undecrypted = difference.undecrypted
     let document: JSONValue = [
@@ -69,8 +70,8 @@ package struct DifferenceDocument {
 
   private static func json(_ change: ItemChange) -> JSONValue {
     .object(
-      [("index_first", .count(change.indexBefore)), ("index_second", .count(change.indexAfter))]
-        + JSONValue.identity(change.after) + [
+      [("index_first", .count(change.positionBefore)), ("index_second", .count(change.positionAfter))]
+        + JSONValue.identity(change.identityAfter) + [
           ("attributes", .array(change.attributes.map { .string($0.rawValue) })),
           ("secret_changed", .boolean(change.isSecretChanged)),
           ("modified_first", .text(change.modifiedBefore.map(Timestamp.text))),

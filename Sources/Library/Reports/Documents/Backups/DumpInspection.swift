@@ -144,7 +144,7 @@ package struct DumpInspection {
   private static func json(_ item: DumpedItem) -> JSONValue {
     let identity = item.item.map(ItemDescriptor.init) ?? ItemDescriptor(undecryptable: item.kind)
     var fields: [(String, JSONValue)] =
-      [("index", .count(item.index)), ("entry", .count(item.entry))] + JSONValue.identity(identity)
+      [("index", .count(item.index)), ("entry", .count(item.entryPosition))] + JSONValue.identity(identity)
     fields += [
       ("protection", .text(item.protection?.rawValue)), ("table_stated", .boolean(item.tableSource == .stated)),
       ("attributes_readable", .boolean(item.item != nil)), ("secret_readable", .boolean(item.hasSecret)),

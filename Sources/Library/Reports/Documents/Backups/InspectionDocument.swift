@@ -14,9 +14,9 @@ package struct InspectionDocument {
   let sourceDeviceItems: SourceDeviceItems?
   let findings: [BackupFinding]
 
-  /// The counts of the keychain's items; `nil` if there is no keychain to count.
-  private var contents: BackupItemCounts? {
-    archive.hasKeychain && unlocked?.hiddenKeychain == nil ? unlocked?.itemCounts : nil
+  /// The counts of the keychain's items; `nil` without the password, or if the keychain is missing or unreadable.
+  private var itemCounts: BackupItemCounts? {
+    archive.hasKeychain && unlocked?.keychainReadFailure == nil ? unlocked?.itemCounts : nil
   }
 
   /// Creates the document of a backup.
@@ -29,11 +29,11 @@ package struct InspectionDocument {
   ///   - domains: The files by domain, the largest first; `nil` if the manifest cannot be decrypted or read.
   ///   - tree: The domains and directories of the manifest; `nil` if the manifest cannot be decrypted or read, or if the
   ///     tree was not requested.
-  ///   - unlockTime: The estimated and the measured duration of the derivation of the password's key on this machine.
+  ///   - unlockTime: The estimated and the measured time to derive the key from the password on this machine.
   ///   - listsItems: Whether to list every item.
   ///   - showsTree: Whether to list the domains and directories.
-  ///   - sourceDeviceItems: The other items of the source device, if it was available.
-  ///   - findings: The anomalies that did not prevent the inspection.
+  ///   - sourceDeviceItems: The items of the source device that are not in the backup; `nil` if the device was not available.
+  ///   - findings: The findings that did not prevent the inspection.
   package init(
     _ archive: BackupArchive, unlocked: UnlockedBackup?, files: StoredPayloads, listing: FileList.Listing?,
     domains: [FilesByDomain.Domain]?, tree: DomainTree?, unlockTime: (estimated: Duration?, measured: Duration?),
@@ -85,7 +85,7 @@ package struct InspectionDocument {
     ]
   }
 
-  /// The anomalies, including class keys that are not bound to the device.
+  /// The findings, including class keys that are not bound to the device.
   private var findingsJSON: [JSONValue] {
     guard let unbound = archive.unboundClassKeys else { return findings.map(\.json) }
     return findings.map(\.json) + [
@@ -136,11 +136,11 @@ package struct InspectionDocument {
 
   private var keybagJSON: JSONValue {
     let keybag = archive.keybag
-    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self).map { JSONValue.integer(Int64($0)) }
+    let iterationCounts = [keybag.secondStep?.iterations, keybag.iterations].compactMap(\.self)
     return [
       "version": keybag.version.map { .integer(Int64($0)) } ?? .null,
       "type": keybag.type.map { .integer(Int64($0.rawValue)) } ?? .null, "uuid": .text(keybag.uuidText),
-      "rounds": .array(rounds),
+      "rounds": .array(iterationCounts.map { .integer(Int64($0)) }),
       "unlock_seconds": Self.seconds(unlockTime.estimated), "unlocked_in_seconds": Self.seconds(unlockTime.measured),
       "classes": .array(
         keybag.classKeys.map { record in
@@ -158,16 +158,17 @@ package struct InspectionDocument {
   private var keychainJSON: JSONValue {
     [
       "present": .boolean(archive.hasKeychain),
-      "items": contents.map { contents in
-        .object(ItemKind.allCases.compactMap { kind in contents.countByKind[kind].map { (kind.rawValue, .count($0)) } })
+      "items": itemCounts.map { itemCounts in
+        .object(
+          ItemKind.allCases.compactMap { kind in itemCounts.countByKind[kind].map { (kind.rawValue, .count($0)) } })
       } ?? .null,
-      "by_protection": contents.map { contents in
+      "by_protection": itemCounts.map { itemCounts in
         .object(
           ProtectionClass.allCases.compactMap { protection in
-            contents.countByProtection[protection].map { (protection.rawValue, .count($0)) }
+            itemCounts.countByProtection[protection].map { (protection.rawValue, .count($0)) }
           })
       } ?? .null,
-      "sealed": contents.map { _ in .array(UndecryptedItems(unlocked).groups.map(Self.json)) } ?? .null,
+      "sealed": itemCounts.map { _ in .array(UndecryptedItems(unlocked).groups.map(Self.json)) } ?? .null,
     ]
   }
 

@@ -54,11 +54,11 @@ package struct VerificationDocument {
 
   private static func json(_ files: BackupVerification.FileCounts) -> JSONValue {
     [
-      "listed": .count(files.listed), "present": .count(files.present), "empty_not_stored": .count(files.unstored),
-      "missing": .count(files.missing),
+      "listed": .count(files.listed), "present": .count(files.present),
+      "empty_not_stored": .count(files.emptyWithoutPayload), "missing": .count(files.missing),
       "surplus": .count(files.unlisted), "digests_right": .count(files.withMatchingDigest),
       "without_digest": .count(files.withoutDigest), "padding_right": .count(files.withValidPadding),
-      "other_size": .count(files.otherSize),
+      "other_size": .count(files.sizeMismatches),
       "unread": .count(files.unread),
     ]
   }
@@ -90,7 +90,7 @@ package enum DeviceKeyVerdict: String, Sendable {
   ///
   /// - Parameters:
   ///   - evidence: The evidence from the items.
-  ///   - isForeign: Whether another key was used instead, because the given one decrypts none of the items.
+  ///   - isForeign: Whether another key was used instead, because the given key decrypts none of the items.
   package init(_ evidence: DeviceKeyEvidence, isForeign: Bool) {
     if isForeign || evidence.isSameDevice == false {
       self = .foreign

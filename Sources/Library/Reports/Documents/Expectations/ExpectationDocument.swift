@@ -51,7 +51,7 @@ package struct ExpectationDocument {
     return .object(fields)
   }
 
-  /// Returns an item with its outcome. In a comparison, it has no `change`, because there is no target.
+  /// Returns an item with its outcome. In a comparison, the object has no `change`, because there is no target.
   private static func json(_ item: ActualItem) -> JSONValue {
     var fields: [(String, JSONValue)] = [("index", .count(item.index))]
     fields += JSONValue.identity(item.identity)

@@ -1,7 +1,7 @@
 package import KeyhaulKit
 
-/// The result of checking expectations as JUnit XML, for continuous integration: a suite for each restore, and a test
-/// for each expectation that applies to it. Unchecked expectations are skipped tests.
+/// The result of checking expectations as JUnit XML, for continuous integration. Each restore is a test suite, and each
+/// expectation that applies to the restore is a test. Unchecked expectations are skipped tests.
 ///
 /// Names of backups, devices and items are escaped twice: invisible characters, including all that XML does not allow,
 /// become `\u{1B}`, and XML markup becomes entities. The report contains no time, so equal results have equal bytes.

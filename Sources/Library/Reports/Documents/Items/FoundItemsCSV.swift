@@ -13,14 +13,14 @@ package enum FoundItemsCSV {
   /// Returns a table of items.
   ///
   /// - Parameters:
-  ///   - rows: The items.
+  ///   - entries: The items.
   ///   - revealsSecrets: Whether the table has columns for secrets.
-  ///   - omitsProtectedSecrets: Whether the secrets of items that require authentication are left out. A dump stores
-  ///     these in plain text too.
+  ///   - omitsProtectedSecrets: Whether to omit the secrets of items that require authentication. `false` for a dump,
+  ///     which stores them in plain text.
   ///   - backup: The path of the items' backup, for the first column; `nil` to omit this column.
   ///   - hasHeader: Whether the table begins with the names of the columns.
   package static func table(
-    of rows: [KeychainEntry], revealsSecrets: Bool, omitsProtectedSecrets: Bool = true, backup: String? = nil,
+    of entries: [KeychainEntry], revealsSecrets: Bool, omitsProtectedSecrets: Bool = true, backup: String? = nil,
     hasHeader: Bool = true
   ) -> SensitiveBytes {
     var table = SensitiveBuffer()
@@ -29,24 +29,24 @@ package enum FoundItemsCSV {
       table.append(
         CSV.line((backup == nil ? [] : ["backup"]) + columns + (revealsSecrets ? secretColumns : [])))
     }
-    for row in rows {
-      table.append(CSV.fields(firstField + fields(of: row)))
-      if revealsSecrets { appendSecret(of: row, omitsProtectedSecrets, to: &table) }
+    for entry in entries {
+      table.append(CSV.fields(firstField + fields(of: entry)))
+      if revealsSecrets { appendSecret(of: entry, omitsProtectedSecrets, to: &table) }
       table.append("\r\n")
     }
     return table.bytes()
   }
 
-  private static func fields(of row: KeychainEntry) -> [String] {
-    let identity = row.identity
-    let item = row.item
-    let dates = [item?.creationDate, row.modificationDate].map { $0.map(Timestamp.text) ?? "" }
+  private static func fields(of entry: KeychainEntry) -> [String] {
+    let identity = entry.identity
+    let item = entry.item
+    let dates = [item?.creationDate, entry.modificationDate].map { $0.map(Timestamp.text) ?? "" }
     let names = [identity.service, identity.server, identity.account, identity.label, identity.accessGroup]
-    return [row.kind.reportName] + names.map { $0 ?? "" }
+    return [entry.kind.reportName] + names.map { $0 ?? "" }
       + [
-        row.protection?.rawValue ?? "", text(item?[.protocolType]), text(item?[.port]), text(item?[.path]),
-        row.isSynchronizable ? "1" : "0",
-      ] + dates + [row.item == nil ? "0" : "1"]
+        entry.protection?.rawValue ?? "", text(item?[.protocolType]), text(item?[.port]), text(item?[.path]),
+        entry.isSynchronizable ? "1" : "0",
+      ] + dates + [entry.item == nil ? "0" : "1"]
   }
 
   private static func text(_ value: PropertyValue?) -> String {
@@ -58,13 +58,12 @@ package enum FoundItemsCSV {
     }
   }
 
-  /// Appends the secret of an item, or empty fields if it has none or is left out.
+  /// Appends the secret of an item, or empty fields if the secret is unknown, absent or omitted.
   private static func appendSecret(
-    of row: KeychainEntry, _ omitsProtectedSecrets: Bool, to table: inout SensitiveBuffer
+    of entry: KeychainEntry, _ omitsProtectedSecrets: Bool, to table: inout SensitiveBuffer
   ) {
-    guard let item = row.item, !(omitsProtectedSecrets && item.requiresAuthentication), let secret = item.secret else {
-      return table.append(",,")
-    }
+    guard let item = entry.item, !(omitsProtectedSecrets && item.requiresAuthentication), let secret = item.secret
+    else { return table.append(",,") }
     secret.withBytes { bytes in
       table.append(",")
       guard !UTF8Scalars.isValid(bytes) || CSV.isFormula(bytes) else {

@@ -6,7 +6,8 @@ package struct ItemDocument {
   package let source: (kind: String, name: String)
   /// Whether the document contains secrets.
   package let revealsSecrets: Bool
-  /// Whether to omit the secrets of items that require authentication. A dump contains these in plain text anyway.
+  /// Whether to omit the secrets of items that require authentication. `false` for a dump,
+  /// which contains them in plain text.
   package let omitsProtectedSecrets: Bool
 
   package init(
@@ -19,8 +20,8 @@ package struct ItemDocument {
 
   /// Returns the start of the document. The caller adds the object of each item, then the members of the command.
   package func stream() -> JSONStream {
-    let origin: JSONValue = ["kind": .string(source.kind), "name": .string(source.name)]
-    return JSONStream(["format": "keychain-items/1", "source": origin, "items": []])
+    let sourceJSON: JSONValue = ["kind": .string(source.kind), "name": .string(source.name)]
+    return JSONStream(["format": "keychain-items/1", "source": sourceJSON, "items": []])
   }
 
   /// Returns the object of an item.
@@ -49,7 +50,8 @@ package struct ItemDocument {
     return .object(fields)
   }
 
-  /// Returns the attributes of an item: first those of Apple's schema, in its order, then the others by name.
+  /// Returns the attributes of an item: first the attributes of Apple's schema, in the schema's order, then all others by
+  /// name.
   private static func attributes(of item: KeychainItem) -> JSONValue {
     let schemaCodes = AttributeTable.definitions(of: item.kind).map(\.code).filter { item[$0] != nil }
     let otherCodes = Set(item.attributes.keys).subtracting(schemaCodes).sorted()

@@ -34,10 +34,10 @@ package struct AppSummaryDocument {
   private static func identifier(of kind: AppName.Kind) -> String {
     switch kind {
     case .app: "app"
-    case .identifier: "identifier"
+    case .teamGroup: "identifier"
     case .group: "group"
-    case .unnamed: "unnamed"
-    case .unknown: "unknown"
+    case .withoutGroup: "unnamed"
+    case .encrypted: "unknown"
     }
   }
 }

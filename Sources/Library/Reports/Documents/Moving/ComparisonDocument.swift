@@ -75,7 +75,7 @@ package struct ComparisonDocument {
     return .object(fields(scenario) + fields(item[scenario]) + warning)
   }
 
-  /// Returns the field with the number of items that arrive but may be unusable; none if there are no such items.
+  /// Returns the field with the number of items that arrive but may be unusable; empty if there are no such items.
   static func warningFields(_ counts: [ArrivalWarning: Int]) -> [(String, JSONValue)] {
     guard !counts.isEmpty else { return [] }
     let sorted = counts.sorted { $0.key.rawValue < $1.key.rawValue }

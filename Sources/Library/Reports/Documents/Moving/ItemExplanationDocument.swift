@@ -43,7 +43,7 @@ package struct ItemExplanationDocument {
       fields.append(("holds_enclave_key", .boolean(containsSecureEnclaveKey)))
     }
     fields.append(("here", sourceState(explanation)))
-    fields.append(("on_target", explanation.onTarget.map { PlanDocument.Item($0).json } ?? .null))
+    fields.append(("on_target", explanation.decisionOnTarget.map { PlanDocument.Item($0).json } ?? .null))
     fields.append(("do", .text(explanation.action)))
     return .object(fields)
   }
@@ -97,8 +97,7 @@ extension TransferAssessments {
 }
 
 extension ItemExplanation {
-  /// The position of the item in the backup, or in the backup that would be made now, for `--item`; `nil` if it is not in
-  /// one.
+  /// The index of the item for `--item`, in the backup or in a backup that is made now; `nil` if the item is in neither.
   package var index: Int? {
     switch location {
     case .archive(let index), .device(let index): index

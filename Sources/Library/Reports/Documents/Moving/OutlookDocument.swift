@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The items that a restore brings to a new device, and to the same device after an erase (`migration-futures/1`).
+/// The items that a restore brings to a new device, and to the erased source device (`migration-futures/1`).
 ///
 /// This is not a plan: there is no existing target, and each item has two outcomes.
 package struct OutlookDocument {

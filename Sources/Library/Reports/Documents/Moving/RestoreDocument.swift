@@ -12,7 +12,7 @@ package struct RestoreDocument {
   ///
   /// - Parameters:
   ///   - plan: The plan that was carried out.
-  ///   - restoredCount: The number of items that were stored, without those that the target already had.
+  ///   - restoredCount: The number of items that were stored, excluding items that the target already had.
   ///   - overwrittenCount: The number of items that replaced a different item on the target.
   ///   - overwrittenNewerCount: The number of overwritten items that were newer on the target.
   ///   - revision: The revision of the target after the restore.
@@ -32,7 +32,7 @@ package struct RestoreDocument {
       ("overwritten", .count(overwrittenCount)), ("overwritten_newer", .count(overwrittenNewerCount)),
       ("items", .each(plan.items) { $0.json }), ("removed", .each(plan.removed) { $0.json }),
     ]
-    if plan.removedOnlyCopies > 0 { fields.append(("removed_only_copies", .count(plan.removedOnlyCopies))) }
+    if plan.removedOnlyCopyCount > 0 { fields.append(("removed_only_copies", .count(plan.removedOnlyCopyCount))) }
     if !plan.findings.isEmpty { fields.append(("findings", .array(plan.findings.map(\.json)))) }
     return .object(fields + [("revision", .string(revision))])
   }
@@ -43,10 +43,9 @@ package struct MoveDocument {
   package let source: PlanDocument.Source
   package let target: PlanDocument.Target
   package let summary: PlanDocument.Summary
-  /// The fields about anomalies of the backup; none if there are no anomalies.
+  /// The field with the findings about the backup; empty if there are none.
   package let findingFields: [(String, JSONValue)]
-  /// The last fields: none for a device, because its plan names every item; for a backup, its limits and the other
-  /// items of the source device.
+  /// The last fields, about items that the source does not show. Empty for a device, because its plan names every item.
   package let blindSpotFields: [(String, JSONValue)]
 
   package init(_ plan: PlanDocument) {
@@ -59,7 +58,7 @@ package struct MoveDocument {
 }
 
 extension PlanDocument.Source {
-  /// The last fields that depend only on the source: none for a device, because its plan names every item.
+  /// The last fields that depend only on the source. Empty for a device, because its plan names every item.
   package var blindSpotFields: [(String, JSONValue)] {
     switch kind {
     case .archive: [BackupBlindSpots.field]
@@ -70,12 +69,13 @@ extension PlanDocument.Source {
 }
 
 extension PlanDocument {
-  /// The field about anomalies of the backup; none if there are no anomalies.
+  /// The field with the findings about the backup; empty if there are none.
   package var findingFields: [(String, JSONValue)] {
     findings.isEmpty ? [] : [("findings", .array(findings.map(\.json)))]
   }
 
-  /// The last fields of every document about a move, about items that are not in the backup.
+  /// The last fields of every document about a move: what the source does not show, the source device's other items, and
+  /// the disclaimer about a dump.
   package var blindSpotFields: [(String, JSONValue)] {
     source.blindSpotFields + (notInBackup.map { [("not_in_backup", $0.json)] } ?? [])
       + (dump.map { [("dump", $0.json)] } ?? [])

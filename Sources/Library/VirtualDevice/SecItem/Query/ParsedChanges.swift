@@ -19,7 +19,8 @@ struct ParsedChanges {
       try parse(key, value, queryClass, &parsed)
     }
     try parsed.checkProtection()
-    // A class removes the access control, and an access control contains the class.
+    // An access control contains its protection class. A new class without an access control removes the access
+    // control.
     if let control = parsed.accessControl {
       self.changes.attributes[.protection] = .string(control.protection.rawValue)
       self.changes.attributes[.accessControl] = control.operations.map { .dictionary($0) } ?? .null

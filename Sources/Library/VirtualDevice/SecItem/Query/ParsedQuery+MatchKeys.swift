@@ -2,22 +2,24 @@ import Basics
 
 /// The match keys of a query.
 struct MatchConditions {
-  /// The number of keys with `m_`, including `m_Limit`.
+  /// The number of keys that begin with `m_`, including `m_Limit`.
   var count = 0
   /// `m_HostOrSubdomainOfHost`.
   var host: String?
   /// `m_EmailAddressIfPresent`.
   var emailAddress: String?
-  /// `m_Issuers`: DER names.
+  /// `m_Issuers`: issuer names in DER.
   var issuers: [[UInt8]]?
+  /// Whether the query contains `m_Policy`.
   var hasPolicy = false
   /// `m_ValidOnDate`.
-  var validDate: KeychainDate?
+  var validOnDate: KeychainDate?
+  /// `m_TrustedOnly`.
   var isTrustedOnly = false
 
   /// Whether rows have to be checked individually, so that the database cannot apply the limit.
   var requiresRowChecks: Bool {
-    host != nil || emailAddress != nil || issuers != nil || validDate != nil || isTrustedOnly
+    host != nil || emailAddress != nil || issuers != nil || validOnDate != nil || isTrustedOnly
   }
 }
 
@@ -40,8 +42,8 @@ extension ParsedQuery {
     case "m_Policy": matches.hasPolicy = true
     case "m_ValidOnDate":
       switch value {
-      case .null: matches.validDate = now
-      case .date(let date): matches.validDate = date
+      case .null: matches.validOnDate = now
+      case .date(let date): matches.validOnDate = date
       default: throw SecItemError(.parameter, "\(key) is not a date or null")
       }
     case "m_TrustedOnly":

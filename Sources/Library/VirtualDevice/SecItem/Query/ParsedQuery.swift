@@ -3,7 +3,7 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 
-/// The four keychain calls, whose queries differ.
+/// The four keychain calls. They accept different queries.
 enum SecItemCall { case add, copyMatching, update, delete }
 
 /// A parsed and validated query.
@@ -23,7 +23,7 @@ struct ParsedQuery {
     case atMost(Int)
   }
 
-  /// The permission to ask the user.
+  /// Whether the call may ask the user, must not ask, or skips items that require it.
   enum Interaction { case allowed, forbidden, skipped }
 
   let queryClass: QueryClass
@@ -41,7 +41,7 @@ struct ParsedQuery {
   var interaction = Interaction.allowed
   var context: AuthenticationContext?
   var prompt: String?
-  /// `u_TokenRawItems`: whether token items are returned with their bytes as stored.
+  /// `u_TokenRawItems`: whether token items are returned with their stored bytes.
   var wantsRawTokenItems = false
   /// `toid`: the token's identifier for a new item on a token.
   var tokenObjectID: [UInt8]?
@@ -168,8 +168,8 @@ extension ParsedQuery {
     }
   }
 
-  /// Checks the protection class. A class and an access control can be combined only if the control consists of that
-  /// class.
+  /// Checks the protection class. A query can contain a class and an access control only if the access control adds
+  /// nothing to that class.
   func checkProtection() throws(SecItemError) {
     if attributes[.protection] != nil, protection == nil {
       throw SecItemError(.parameter, "the protection class is not known")

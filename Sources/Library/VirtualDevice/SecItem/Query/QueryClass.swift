@@ -30,7 +30,7 @@ enum QueryClass: Equatable {
   /// Whether items of the class are or contain certificates. Match keys for certificates require this.
   var hasCertificate: Bool { self == .identity || self == .items(.certificate) }
 
-  /// The attributes of an identity that belong to its certificate. All others belong to its key.
+  /// The attributes of an identity that belong to its certificate. All other attributes belong to its key.
   static let certificateAttributes: Set<AttributeCode> = [
     .label, .issuer, .serialNumber, .subjectKeyID, .tokenID, .subject, .publicKeyHash, .certificateType,
     .certificateEncoding,
@@ -51,7 +51,8 @@ enum QueryReference: Equatable {
   case uuid([UInt8])
   case token(id: String, objectID: [UInt8])
 
-  /// Parses the bytes of a `v_PersistentRef`. An identity has the reference of its certificate, but with another class.
+  /// Parses the bytes of a `v_PersistentRef`. An identity has the reference of its certificate, but with the
+  /// class of identities.
   static func parse(_ bytes: [UInt8]) -> (className: String, reference: QueryReference)? {
     let isIdentity = bytes.starts(with: QueryClass.identityName.utf8)
     let bytes =

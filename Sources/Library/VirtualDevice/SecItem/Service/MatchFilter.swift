@@ -25,8 +25,8 @@ struct MatchFilter {
   /// Whether every row matches.
   var isEmpty: Bool { !conditions.requiresRowChecks && tokenObjectID == nil }
 
-  /// Returns the accepted issuers of a certificate: the names in the query, and the subjects of all certificates that
-  /// these issued, directly or indirectly. Certificates outside the caller's groups are ignored.
+  /// Returns the accepted issuers of a certificate: the issuers in the query, and the subjects of all certificates that
+  /// these issuers issued, directly or indirectly. Certificates outside the caller's groups are ignored.
   func acceptedIssuers(
     in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeyhaulError) -> Set<[UInt8]> {
@@ -55,11 +55,12 @@ struct MatchFilter {
     return subjects
   }
 
-  /// Returns whether an item meets the conditions. Conditions on certificates do not apply to other items.
-  func matches(_ match: SecItemMatch, issuers: Set<[UInt8]>) -> Bool {
-    if let tokenObjectID, TokenValue(of: match.item)?.objectID != tokenObjectID { return false }
-    if let host = conditions.host, !Self.isHostOrSubdomain(match.item[.server], host) { return false }
-    let certificate = match.certificate ?? match.item
+  /// Returns whether a candidate meets the conditions. Conditions on certificates apply to certificates and to the
+  /// certificate of an identity, and not to other items.
+  func matches(_ candidate: SecItemMatch, issuers: Set<[UInt8]>) -> Bool {
+    if let tokenObjectID, TokenValue(of: candidate.item)?.objectID != tokenObjectID { return false }
+    if let host = conditions.host, !Self.isHostOrSubdomain(candidate.item[.server], host) { return false }
+    let certificate = candidate.certificate ?? candidate.item
     guard certificate.kind == .certificate else { return true }
     if conditions.issuers != nil {
       guard let issuer = certificate[.issuer]?.dataValue, issuers.contains(issuer) else { return false }
@@ -68,7 +69,7 @@ struct MatchFilter {
       let addresses = Self.attributes(of: certificate)?.emailAddresses ?? []
       guard addresses.contains(where: { $0.lowercased() == address.lowercased() }) else { return false }
     }
-    if let date = conditions.validDate {
+    if let date = conditions.validOnDate {
       guard let attributes = Self.attributes(of: certificate), attributes.isValid(at: date) else { return false }
     }
     // A virtual device trusts no certificate authority.

@@ -4,8 +4,8 @@ import KeychainFormats
 
 /// Determines which of the matching items require authentication, and asks the user.
 ///
-/// Reading only attributes never requires authentication, because they are decrypted when the device is unlocked. Each
-/// distinct requirement is requested once in a call. Source: Apple `SecItem.m` (`SecItemAuthDo`).
+/// Reading only attributes never requires authentication, because they are decrypted when the device is unlocked. A
+/// call asks the user once for each distinct requirement. Source: Apple `SecItem.m` (`SecItemAuthDo`).
 struct SecItemAuthenticator {
   /// The attribute with the salted hash of an item's application password. It is encrypted with the item and never
   /// returned.
@@ -30,7 +30,8 @@ struct SecItemAuthenticator {
     authenticate = environment.authenticate
   }
 
-  /// Returns the requirement for decrypting an item. A key that may only be used requires authentication for signing.
+  /// Returns the requirement for decrypting an item. A key that may be used but not decrypted has the requirement for
+  /// signing.
   static func requirement(toDecrypt item: KeychainItem) -> AccessRequirement {
     guard let control = item.accessControlObject, control.isConstrained else { return AccessRequirement() }
     let decryption = control.requirement(for: .decrypt)
@@ -70,7 +71,7 @@ struct SecItemAuthenticator {
     if let error = authenticate(request).error { throw error }
   }
 
-  /// Returns the requirement without the application password, if the call provides the correct one.
+  /// Returns the requirement, without the application password if the call provides the correct password.
   private func remaining(
     _ requirement: AccessRequirement, of item: KeychainItem
   ) throws(SecItemError) -> AccessRequirement {

@@ -2,10 +2,11 @@
 package struct SecItemCaller: Sendable, Hashable {
   /// The name for all groups.
   package static let wildcard = "*"
-  /// The group of items on a token. Every app may search it by name, and none may write to it.
+  /// The group of items on a token. Every app may search this group by name, and no app may write to
+  /// it.
   package static let tokenGroup = "com.apple.token"
 
-  /// The groups in order. New items get the first.
+  /// The groups in order. New items get the first group.
   package let accessGroups: [String]
   /// Whether the caller is an App Clip. App Clips must not add synchronized items, and their items are flagged.
   package let isAppClip: Bool
@@ -42,7 +43,8 @@ package struct SecItemCaller: Sendable, Hashable {
   /// Whether `*` is among the groups. Such a caller can use items of every group, like some processes of the system.
   var canUseWildcard: Bool { accessGroups.contains(Self.wildcard) }
 
-  /// Checks that an App Clip uses only its own group. One with other groups in its entitlements cannot make calls.
+  /// Checks that an App Clip uses only its own group. An App Clip with other groups in its entitlements cannot make
+  /// calls.
   ///
   /// Source: Apple `SecItemServer.c`.
   ///

@@ -4,7 +4,7 @@ import KeychainFormats
 import KeychainRules
 import Keychains
 
-/// A matching item. For an identity, its key and its certificate.
+/// A matching item. For an identity, `item` is its key, and `certificate` its certificate.
 struct SecItemMatch {
   let item: KeychainItem
   let reference: RowReference
@@ -32,10 +32,10 @@ struct SecItemMatcher {
 
   /// Returns the matching items, up to the query's limit.
   ///
-  /// The database applies the limit before rows are decrypted, unless there are conditions that it cannot check. Other
-  /// items are discarded immediately, so that memory use depends only on the matches.
+  /// The database applies the limit before rows are decrypted, unless there are conditions that it cannot check. Items
+  /// that do not match are discarded immediately, so that memory use depends only on the matches.
   ///
-  /// - Throws: `.interactionNotAllowed` at the first locked row.
+  /// - Throws: `.interactionNotAllowed` at the first row whose class key is not in memory.
   mutating func matches(
     in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeyhaulError) -> Matches {
@@ -82,8 +82,8 @@ struct SecItemMatcher {
     }
   }
 
-  /// Returns the item of a row; `nil` if the row can never be decrypted, or if its item belongs to another group than
-  /// its column states.
+  /// Returns the item of a row; `nil` if the row can never be decrypted, or if its decrypted attributes do
+  /// not match the query, although the columns do.
   private mutating func matchingItem(_ row: KeychainRow, _ query: ItemQuery) throws(KeyhaulError) -> KeychainItem? {
     switch row.content {
     case .item(let item): return query.matches(item) ? item : nil
@@ -155,7 +155,7 @@ private struct MatchCollector {
   /// The number of rows that the database has to return, or `nil` if the filter may reject some of them.
   var rowLimit: Int? { filter.isEmpty ? limit : nil }
 
-  /// Adds a match that passes the filter. Returns whether the limit allows another one.
+  /// Adds a match that passes the filter. Returns whether the limit allows another match.
   mutating func add(_ match: SecItemMatch) -> Bool {
     if filter.matches(match, issuers: issuers) { matches.append(match) }
     return limit.map { matches.count < $0 } ?? true

@@ -108,7 +108,7 @@ struct SecItemResult {
     return item.secret.map { .secret($0) }
   }
 
-  /// Returns the reference to an item. Passwords have none.
+  /// Returns the reference to an item, or `nil` if the item is a password.
   private func reference(_ item: KeychainItem, _ certificate: KeychainItem?) -> SecItemReference? {
     switch (item.kind, certificate) {
     case (.key, let certificate?): .identity(certificate: certificate, key: item)
@@ -134,8 +134,8 @@ struct SecItemResult {
 }
 
 extension SecItemValue {
-  /// The persistent reference of an identity, made from the reference of its certificate; `nil` if this is another
-  /// value.
+  /// The persistent reference of an identity, made from this reference of its certificate, or `nil` if this value is
+  /// not a certificate's reference.
   var asIdentityReference: SecItemValue? {
     guard case .data(let bytes) = self, bytes.starts(with: ItemKind.certificate.rawValue.utf8) else { return nil }
     return .data(Array(QueryClass.identityName.utf8) + bytes.dropFirst(PersistentReference.classByteCount))

@@ -27,8 +27,8 @@ extension SecItemService {
     return SecItemResult(query).value(forAdded: stored)
   }
 
-  /// Adds both parts of an identity. The certificate or the key may already exist, because identities can share them,
-  /// but not both.
+  /// Adds both parts of an identity. Identities can share a certificate or a key, so one of the parts may already
+  /// exist, but not both.
   ///
   /// Source: Apple `SecItem.m` (`explode_identity`).
   private func addIdentity(
@@ -77,7 +77,7 @@ extension SecItemService {
     return item
   }
 
-  /// Adds an access control to an item, and the hash of the application password if it requires one.
+  /// Adds an access control to an item, and the hash of the application password if the access control requires one.
   private func addAccessControl(
     _ control: AccessControl, of query: ParsedQuery, to item: inout KeychainItem, random: any RandomSource
   ) throws(SecItemError) {
@@ -93,8 +93,8 @@ extension SecItemService {
       try SecItemAuthenticator.saltedHash(of: password, random: random))
   }
 
-  /// Converts an item to one on a token. It is always accessible, because the token protects the object with the item's
-  /// access control.
+  /// Converts an item to an item on a token. The keychain item is always accessible, because the token protects its
+  /// object with the access control.
   private func moveToToken(
     _ item: inout KeychainItem, objectID: [UInt8]?, random: any RandomSource
   ) throws(SecItemError) {
@@ -111,7 +111,8 @@ extension SecItemService {
 extension ParsedQuery {
   /// Returns the kind of a new item, after checking that the query describes one.
   ///
-  /// - Throws: `.parameter` for an identity or keys of a search, `.restrictedAPI` for a synchronized item of an App Clip.
+  /// - Throws: `.parameter` for an identity or keys of a search, `.restrictedAPI` for a synchronized item of an App
+  ///   Clip.
   fileprivate func kindToAdd(by caller: SecItemCaller) throws(SecItemError) -> ItemKind {
     guard let kind else { throw SecItemError(.parameter, "an identity can be added only by reference") }
     guard matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
@@ -128,7 +129,7 @@ extension ParsedQuery {
 
 extension KeychainItem {
   /// Adds attributes from the bytes of a certificate, or of a key as keychains store it, if the caller does
-  /// not specify them. Other bytes are stored as they are, as in Apple's daemon.
+  /// not specify them. Other bytes are stored unchanged, as in Apple's daemon.
   fileprivate mutating func fillDerivedAttributes() {
     guard let secret else { return }
     let derived: KeychainItem
@@ -152,8 +153,8 @@ extension KeychainItem {
 extension SecItemCaller {
   /// Checks that the caller can write to a group.
   ///
-  /// - Throws: `.missingEntitlement` for a caller without groups, `.restrictedAPI` for an App Clip with other groups
-  ///   than its own.
+  /// - Throws: `.missingEntitlement` for a caller without groups, `.restrictedAPI` for an App Clip that has
+  ///   groups other than its own.
   func requireWritableGroup() throws(SecItemError) {
     try checkAppClip()
     guard !writableGroups.isEmpty else {

@@ -7,9 +7,10 @@ package import Keychains
 extension SecItemService {
   /// `SecItemCopyMatching`. Rows that none of the device's keys can ever decrypt are deleted, as on a device.
   ///
-  /// - Returns: The values that the return keys request, for one item, or an array if the limit is not one.
-  /// - Throws: `.itemNotFound`; `.interactionNotAllowed` if a matching item is locked, or requires authentication but
-  ///   the user must not be asked; `.authFailed`, `.userCanceled`; `.missingEntitlement`; errors for an invalid query.
+  /// - Returns: The values that the return keys request: of one item, or an array if the limit is not one.
+  /// - Throws: `.itemNotFound`; `.interactionNotAllowed` if a matching item's class key is not in memory, or if the
+  ///   item requires authentication but the user must not be asked; `.authFailed`, `.userCanceled`;
+  ///   `.missingEntitlement`; errors for an invalid query.
   package func copyMatching(
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
@@ -88,8 +89,8 @@ package struct SecItemSearch {
 extension ParsedQuery {
   /// Checks the match keys of a search.
   ///
-  /// - Throws: `.unimplemented` for match keys of another class, `.parameter` for a policy, or a reference together
-  ///   with attributes.
+  /// - Throws: `.unimplemented` for match keys that do not apply to the query's class, `.parameter` for a policy, and
+  ///   for a reference together with attributes.
   func checkSearch() throws(SecItemError) {
     if matches.issuers != nil || matches.hasPolicy, !queryClass.hasCertificate {
       throw SecItemError(.unimplemented, "issuers and policies are matched only for certificates")
@@ -119,7 +120,8 @@ extension ParsedQuery {
 }
 
 extension SecItemCaller {
-  /// Returns the groups for a search: the one that the query names, or all groups of the caller except the token group.
+  /// Returns the groups for a search: the group that the query names, or all groups of the caller except the token
+  /// group.
   func readableGroups(for query: ParsedQuery) throws(SecItemError) -> ItemQuery.AccessGroups {
     guard let group = query.accessGroup else { return canUseWildcard ? .all : .only(writableGroups) }
     guard canUse(group, writing: false) else {
@@ -128,7 +130,7 @@ extension SecItemCaller {
     return .only([group])
   }
 
-  /// Returns the groups for a change.
+  /// Returns the groups for a change: the group that the query names, or all groups that the caller can write to.
   func writableGroups(for query: ParsedQuery) throws(SecItemError) -> ItemQuery.AccessGroups {
     if let group = query.accessGroup {
       try requireWritable(group)

@@ -7,9 +7,10 @@ import Keychains
 extension SecItemService {
   /// `SecItemUpdate`: updates every matching item, or none.
   ///
-  /// - Throws: `.itemNotFound`; `.duplicateItem` if a changed item conflicts with another; `.interactionNotAllowed` if
-  ///   an item or its new class is locked; `.authFailed`, `.userCanceled`; `.noSuchAttribute` for a change that is not
-  ///   an attribute; `.missingEntitlement`; errors for an invalid query.
+  /// - Throws: `.itemNotFound`; `.duplicateItem` if a changed item conflicts with another item;
+  ///   `.interactionNotAllowed` if the key of an item's old or new class is not in memory; `.authFailed`,
+  ///   `.userCanceled`; `.noSuchAttribute` for a change that is not an attribute; `.missingEntitlement`; errors for an
+  ///   invalid query.
   package func update(
     _ query: SecItemQuery, changes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys,
     environment: SecItemEnvironment
@@ -41,8 +42,8 @@ extension SecItemService {
     }
   }
 
-  /// `SecItemDelete`: deletes every matching item. Keys are needed only for tombstones, so that locked and
-  /// undecryptable items are deleted too.
+  /// `SecItemDelete`: deletes every matching item. Keys are needed only for tombstones, so items that cannot be
+  /// decrypted are deleted too.
   ///
   /// - Throws: `.itemNotFound`; `.authFailed`, `.userCanceled` and `.interactionNotAllowed` if an access control
   ///   restricts the deletion; `.missingEntitlement`; errors for an invalid query.
@@ -86,8 +87,8 @@ extension SecItemService {
     try delete(deletion, caller: caller, keys: keys, environment: environment)
   }
 
-  /// Returns queries for the rows to change, after the required authentication. Locked rows do not require any: an
-  /// update fails on them, and a deletion does not decrypt them.
+  /// Returns queries for the rows to change, after the required authentication. A row whose class key
+  /// is not in memory does not require authentication: an update fails on it, and a deletion does not decrypt it.
   ///
   /// - Returns: The query itself, or queries for the individual rows of a token's object, which no column identifies.
   private func rows(
@@ -138,7 +139,7 @@ extension SecItemQuery {
       && [nil, .string(QueryClass.identityName)].contains(self["class"])
   }
 
-  /// The queries for the certificate and the key of an identity; `nil` if it is another query.
+  /// The queries for the certificate and the key of an identity, or `nil` if the query is not for an identity.
   ///
   /// Source: Apple `SecItem.m` (`explode_identity`, `handleUpdateIdentity`).
   fileprivate var identityQueries: (certificate: SecItemQuery, key: SecItemQuery)? {
@@ -162,7 +163,8 @@ extension ParsedQuery {
     try requireNoAttributesBesideReference()
   }
 
-  /// Returns the query's choice, or by default tombstones for synchronized items if iCloud Keychain is on.
+  /// Returns the policy that the query requests. By default, synchronized items leave tombstones if iCloud Keychain is
+  /// on.
   fileprivate func tombstonePolicy(_ environment: SecItemEnvironment) -> TombstonePolicy {
     switch usesTombstone {
     case true?: .always
@@ -175,7 +177,7 @@ extension ParsedQuery {
 extension SecItemCaller {
   /// Checks that the app may change the access group and the synchronization of items as requested.
   ///
-  /// - Throws: `.missingEntitlement` or `.restrictedAPI` if it may not.
+  /// - Throws: `.missingEntitlement` or `.restrictedAPI` if the app may not.
   fileprivate func requirePermission(for changes: ParsedChanges) throws(SecItemError) {
     if let group = changes.accessGroup { try requireWritable(group) }
     guard !(changes.makesSynchronizable && isAppClip) else {

@@ -83,7 +83,8 @@ package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
     self.operations = operations.map(Self.sorted)
   }
 
-  /// Returns the entries in the order of their keys, because two dictionaries are equal only in the same order.
+  /// Returns the entries in the order of their keys, because two dictionaries are equal only if their orders
+  /// are the same.
   private static func sorted(_ dictionary: PropertyDictionary) -> PropertyDictionary {
     let entries = dictionary.entries.map { entry in
       guard case .dictionary(let inner) = entry.value else { return entry }

@@ -28,7 +28,7 @@ public enum AuthenticationOutcome: String, Sendable, CaseIterable {
 
 /// A request for the user's authentication.
 package struct AuthenticationRequest: Sendable, Hashable {
-  /// The operation that requires it.
+  /// The operation that requires the authentication.
   package let operation: AccessOperation
   /// The required authentication.
   package let requirement: AccessRequirement

@@ -15,8 +15,8 @@ package struct SecItemError: ExplainedError, Equatable {
     self.reason = reason
   }
 
-  /// Creates the error of a call from an error of the device or its keychain. For a call, an error of the device means
-  /// that the keychain is not available.
+  /// Creates the error of a call from an error of the device or its keychain. An error without a status of its own
+  /// means that the keychain is not available.
   package init(_ error: KeyhaulError) {
     self.init(error.status, error.reason)
   }

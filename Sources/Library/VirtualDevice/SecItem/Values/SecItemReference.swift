@@ -30,16 +30,16 @@ package enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
   }
 
   package static func == (left: SecItemReference, right: SecItemReference) -> Bool {
-    func same(_ left: KeychainItem, _ right: KeychainItem) -> Bool {
+    func isSame(_ left: KeychainItem, _ right: KeychainItem) -> Bool {
       guard left.kind == right.kind, left.attributes == right.attributes else { return false }
       guard left.secrets.count == right.secrets.count else { return false }
       return left.secrets.allSatisfy { code, bytes in right.secrets[code]?.constantTimeEquals(bytes) ?? false }
     }
     switch (left, right) {
     case (.certificate(let left), .certificate(let right)), (.key(let left), .key(let right)):
-      return same(left, right)
+      return isSame(left, right)
     case (.identity(let leftCertificate, let leftKey), .identity(let rightCertificate, let rightKey)):
-      return same(leftCertificate, rightCertificate) && same(leftKey, rightKey)
+      return isSame(leftCertificate, rightCertificate) && isSame(leftKey, rightKey)
     default: return false
     }
   }

@@ -23,7 +23,7 @@ package enum SecItemStatus: Int32, Sendable, CaseIterable {
   case userCanceled = -128
   /// `errSecBadReq`: the call is not valid in the current state.
   case badRequest = -909
-  /// `errSecMissingEntitlement`: the app has no access group, or none that allows this.
+  /// `errSecMissingEntitlement`: the app has no access group, or no group that allows the operation.
   case missingEntitlement = -34018
   /// `errSecUpgradePending`: the keychain is waiting to be converted. Virtual devices never return it.
   case upgradePending = -34019
@@ -43,9 +43,9 @@ package enum SecItemStatus: Int32, Sendable, CaseIterable {
   case noSuchAttribute = -25303
   /// `errSecInvalidItemRef`: the reference no longer refers to an item.
   case invalidItemReference = -25304
-  /// `errSecNoSuchClass`: there is no such class, or the reference is to an item of another one.
+  /// `errSecNoSuchClass`: there is no such class, or the reference is to an item of another class.
   case noSuchClass = -25306
-  /// `errSecInteractionNotAllowed`: the device is locked, or the user would have to be asked but must not be.
+  /// `errSecInteractionNotAllowed`: the device is locked, or the user would have to be asked but the call forbids it.
   case interactionNotAllowed = -25308
   /// `errSecAuthNeeded`: the user has to be authenticated first.
   case authNeeded = -25330

@@ -50,7 +50,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
     return difference.undecrypted.damaged > 0 || exitCode && !difference.isComplete ? .partial : .ok
   }
 
-  /// Reads the two keychains. Devices come first, because the key of one may decrypt the other side's backup.
+  /// Reads the two keychains. A device is read before a backup, because the device's key may decrypt the backup.
   private func comparisonSides(of sources: [ResolvedSource], in session: Session) throws -> [ComparisonSide] {
     // Items that no backup contains do not count as differences from a backup.
     let comparesWithBackup = sources.contains(where: \.isBackup)
@@ -72,7 +72,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
       } else if case .dump(let dump) = source {
         sides.append(dump.side(comparesWithBackup: comparesWithBackup))
       } else if let loaded = backups[index] {
-        let otherDeviceKey = devices[1 - index]?.hardware
+        let otherDeviceKey = devices[1 - index]?.hardwareKey
         sides.append(
           try backupSide(
             loaded, source.suggestedArgument, isSecond: index == 1, comparedWith: otherDeviceKey, &passwords,
@@ -101,17 +101,17 @@ struct Diff: RunnableCommand, DecryptingCommand {
     do throws(KeyhaulError) {
       return try DifferenceReport(first, second)
     } catch {
-      throw CommandError(error, doing: "cannot compare \(first.name) and \(second.name)")
+      throw CommandError(error, failedAction: "cannot compare \(first.name) and \(second.name)")
     }
   }
 
   // MARK: Backups
 
   private func backupSide(
-    _ loaded: LoadedBackup, _ argument: String?, isSecond: Bool, comparedWith device: HardwareKey?,
+    _ loaded: LoadedBackup, _ argument: String?, isSecond: Bool, comparedWith deviceKey: HardwareKey?,
     _ passwords: inout DiffPasswords, in session: Session
   ) throws(CommandError) -> ComparisonSide {
-    let opened = try passwords.unlock(loaded, isSecond: isSecond, decryption, comparedWith: device, in: session)
+    let opened = try passwords.unlock(loaded, isSecond: isSecond, decryption, comparedWith: deviceKey, in: session)
     return ComparisonSide(
       kind: .archive, name: loaded.name, argument: argument,
       deviceName: loaded.archive.device.name,
@@ -124,7 +124,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
   /// A device as one side of the comparison, with its hardware key.
   private struct DeviceSide {
     let side: ComparisonSide
-    let hardware: HardwareKey
+    let hardwareKey: HardwareKey
   }
 
   private func deviceSide(
@@ -147,11 +147,11 @@ struct Diff: RunnableCommand, DecryptingCommand {
           kind: .device, name: openDevice.name, argument: argument, deviceName: openDevice.name, items: items,
           hasKeychain: true,
           omissions: omissions, keybagDamage: nil),
-        hardware: HardwareKey(.named, try openDevice.deviceKey()))
+        hardwareKey: HardwareKey(.named, try openDevice.deviceKey()))
     }
   }
 
-  /// Returns the reason why no backup contains an item; `nil` if a backup contains it.
+  /// Returns why no backup contains an item; `nil` if a backup contains the item.
   private func exclusionReason(for row: KeychainRow, on openDevice: DeviceSession) -> Reason? {
     guard let item = row.item else { return nil }
     return ExportExclusions.exclusionReason(

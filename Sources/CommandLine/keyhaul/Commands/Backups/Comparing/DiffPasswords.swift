@@ -1,9 +1,9 @@
 import KeyhaulKit
 
-/// The passwords of two backups that are compared, and the hardware key that the user gave.
+/// The passwords for two backups that are compared, and the hardware key that the user gave.
 ///
-/// Most users have one password for all backups, so the first backup's password is tried on the second. Keyhaul asks for
-/// another password only if that one is wrong.
+/// Most users have one password for all backups, so the first backup's password is tried on the second backup. Keyhaul
+/// asks for the second backup's password only if the first password is wrong.
 struct DiffPasswords {
   let firstFlags: PasswordFlags
   let secondFlags: OtherPasswordFlags
@@ -11,10 +11,10 @@ struct DiffPasswords {
   private var firstPassword: ReusablePassword?
   /// The second backup's own password, if it was read before the first backup was opened.
   private var secondPassword: ReusablePassword?
-  /// The backup that is opened second. Its key is derived in parallel with the first one's.
+  /// The backup that is opened second. Its key is derived in parallel with the first backup's key.
   var secondBackup: LoadedBackup?
   private var secondKeyDerivation: BackgroundThread?
-  /// The hardware key that the user gave, kept because a descriptor can be read only once.
+  /// The hardware key that the user gave. It is kept, because a file descriptor can be read only once.
   private var givenKey: HardwareKey?
 
   /// The names of backups whose unusually high iteration count was accepted.
@@ -25,9 +25,9 @@ struct DiffPasswords {
     secondFlags = second
   }
 
-  /// Rejects a password that neither backup needs, before a key is derived. Warns if only one of them needs it.
+  /// Rejects a password that neither backup needs, before a key is derived. Warns if only one backup needs the password.
   ///
-  /// - Parameter backups: The first and the second backup; `nil` if the side is a device.
+  /// - Parameter backups: The first and the second backup; `nil` if a side is not a backup.
   func check(_ backups: [LoadedBackup?], in session: Session) throws(CommandError) {
     if let second = backups.last ?? nil, !second.archive.isEncrypted,
       let source = try secondFlags.origin(environment: session.environment)
@@ -50,18 +50,18 @@ struct DiffPasswords {
   /// Decrypts a backup.
   ///
   /// - Parameters:
-  ///   - loaded: The backup.
-  ///   - isSecond: Whether it is the second backup, to which `--other-password-file` applies.
-  ///   - decryption: The decryption options.
-  ///   - device: The key of the device that the backup is compared with; `nil` if it is not compared with a device.
+  ///   - loaded: The backup to decrypt.
+  ///   - isSecond: Whether this is the second backup, to which `--other-password-file` applies.
+  ///   - decryption: The options that provide a device key and limit the iterations.
+  ///   - deviceKey: The key of the device that the backup is compared with; `nil` if the other side is not a device.
   mutating func unlock(
-    _ loaded: LoadedBackup, isSecond: Bool, _ decryption: DecryptionOptions, comparedWith device: HardwareKey?,
+    _ loaded: LoadedBackup, isSecond: Bool, _ decryption: DecryptionOptions, comparedWith deviceKey: HardwareKey?,
     in session: Session
   ) throws(CommandError) -> UnlockedBackup {
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
     try checkIterations(of: unlocker)
-    let backup = LockedBackup(
-      unlocker: unlocker, hardware: try hardwareKey(for: unlocker, comparedWith: device))
+    let backup = UnopenedBackup(
+      unlocker: unlocker, hardware: try hardwareKey(for: unlocker, comparedWith: deviceKey))
     if isSecond, let secondPassword { return try backup.open(with: secondPassword) }
     if isSecond, secondFlags.isGiven { return try backup.open(with: unlocker.key(secondFlags)) }
     guard loaded.archive.isEncrypted else { return try backup.open(with: nil) }
@@ -76,8 +76,8 @@ struct DiffPasswords {
     }
   }
 
-  /// A backup with the hardware key that decrypts it.
-  private struct LockedBackup {
+  /// A backup that is not decrypted yet, with the hardware key to try.
+  private struct UnopenedBackup {
     let unlocker: BackupUnlocker
     let hardware: HardwareKey?
 
@@ -93,16 +93,16 @@ struct DiffPasswords {
     }
   }
 
-  /// Opens the second backup with the first backup's password. If that is wrong and was typed, the user is asked for
-  /// another one.
+  /// Opens the second backup with the first backup's password. If that password was typed and is wrong for the second
+  /// backup, asks for the second backup's password.
   private func openSecond(
-    _ backup: LockedBackup, tryingFirst firstPassword: ReusablePassword, in session: Session
+    _ backup: UnopenedBackup, tryingFirst firstPassword: ReusablePassword, in session: Session
   ) throws(CommandError) -> UnlockedBackup {
     do throws(CommandError) {
       return try backup.open(with: firstPassword)
     } catch {
       guard error.status == .wrongPassword else { throw error }
-      // If the first password was not typed, Keyhaul does not ask for the second one either.
+      // If the first password was not typed, Keyhaul does not ask for the second password either.
       guard try firstFlags.source(environment: session.environment) == .prompt else {
         var failure = error
         failure.advice = "\(SecretKind.otherPassword.flags), if it differs"
@@ -115,23 +115,23 @@ struct DiffPasswords {
     }
   }
 
-  /// Checks the iteration count of a backup. If both arguments are the same backup, the user is asked once.
+  /// Checks a backup's iteration count. If both arguments name the same backup, asks about the count only once.
   private mutating func checkIterations(of unlocker: BackupUnlocker) throws(CommandError) {
     unlocker.isIterationCountAccepted = namesWithAcceptedIterations.contains(unlocker.name)
-    try unlocker.checkRounds()
+    try unlocker.checkIterationCount()
     if unlocker.isIterationCountAccepted { namesWithAcceptedIterations.insert(unlocker.name) }
   }
 
-  /// Returns the hardware key for decrypting a backup: the one that the user gave, with the device's or the source
-  /// device's key as its fallback.
+  /// Returns the hardware key to try first when decrypting a backup, with its fallbacks: the key that the user gave, the
+  /// compared device's key, and the key of the backup's source device.
   private mutating func hardwareKey(
-    for unlocker: BackupUnlocker, comparedWith device: HardwareKey?
+    for unlocker: BackupUnlocker, comparedWith deviceKey: HardwareKey?
   ) throws(CommandError) -> HardwareKey? {
     if let givenKey {
-      let fallback = if let device { device } else { try unlocker.sourceDeviceKey() }
+      let fallback = if let deviceKey { deviceKey } else { try unlocker.sourceDeviceKey() }
       return HardwareKey(.given, givenKey.key, fallback: fallback)
     }
-    let hardware = try unlocker.hardwareKey(comparedDeviceKey: device)
+    let hardware = try unlocker.hardwareKey(comparedDeviceKey: deviceKey)
     if hardware?.isGuess == false { givenKey = hardware }
     return hardware
   }

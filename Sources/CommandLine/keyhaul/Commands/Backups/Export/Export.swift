@@ -61,7 +61,8 @@ struct Export: RunnableCommand, DecryptingCommand {
   var output: String { outputPath ?? "" }
   var filter: ItemFilterOptions { ItemFilterOptions(kind: kind, attributes: attributes) }
 
-  /// The options without the file's format. Only `--json` asks for a document about the export.
+  /// The options for messages. `--format json` is removed if it only selects the format of the exported file, so messages
+  /// are JSON only with `--json`.
   var messageOptions: CommonOptions {
     var options = common
     if output != "-", files == nil, options.format == .json { options.format = nil }
@@ -113,18 +114,18 @@ struct Export: RunnableCommand, DecryptingCommand {
       }
     case .dump(let dump):
       try dump.reject(accessOptions)
-      try rejectApp(of: "a \(dump.noun)")
+      try rejectAppFlag(for: "a \(dump.noun)")
       try prepareOutput(inputs: dump.files, in: session)
       dump.warn(in: session)
       return ExportSource(of: dump, selection)
     case .backup(let backup):
-      try rejectApp(of: "a backup")
+      try rejectAppFlag(for: "a backup")
       try prepareOutput(from: backup, in: session)
       return try open(backup, selection, format, in: session)
     }
   }
 
-  private func rejectApp(of source: String) throws(CommandError) {
+  private func rejectAppFlag(for source: String) throws(CommandError) {
     guard let app = filter.attributes.app else { return }
     throw .usage(
       "--app \(app) cannot be used with \(source)", why: "\(source) does not show which access groups an app has",
@@ -145,8 +146,8 @@ struct Export: RunnableCommand, DecryptingCommand {
     _ backup: ResolvedBackup, _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
     let loaded = try backup.open(storage: accessOptions.storage, in: session)
-    // Without --reveal, reject before asking for a password. If the password need not be typed, the error can state the
-    // number of secrets.
+    // Without --reveal, a user who must type the password is not asked for it in vain. If the password need not be typed,
+    // Keyhaul first reads the items, so that the error can state the number of secrets.
     let passwordSource = try accessOptions.password.source(environment: session.environment)
     let isPrompted = loaded.archive.isEncrypted && passwordSource == .prompt
     if isPrompted, !reveal, format.needsSecrets {
@@ -243,7 +244,7 @@ struct Export: RunnableCommand, DecryptingCommand {
     items.warn(in: session)
   }
 
-  /// Returns a note about the secrets in the export; empty if there are none to mention.
+  /// Returns a note about the secrets in the export; empty if the message need not mention secrets.
   private func secretNote(_ items: ExportedItems, _ format: ExportFormat) -> String {
     guard format.isDocument else { return items.secretCount > 0 ? " (in plain text)" : "" }
     return reveal ? items.revealedNote : " (without secrets; --reveal includes them)"
@@ -255,13 +256,13 @@ struct Export: RunnableCommand, DecryptingCommand {
       "format": "export-result/1", "source": .string(items.name), "output": .string(output),
       "items": .count(items.count), "revealed": .boolean(reveal && items.revealedCount > 0),
       "secrets": .count(reveal ? items.revealedCount : 0),
-      "unreadable": .object(items.unreadable.map { ($0.reason.rawValue, JSONValue.count($0.count)) }),
+      "unreadable": .object(items.unreadableByReason.map { ($0.reason.rawValue, JSONValue.count($0.count)) }),
       "dry_run": .boolean(dryRun.isOn),
     ]
     return document.adding(items.balanceFields + items.authenticatorFields + items.blindSpotFields)
   }
 
-  /// Prints a sentence about the export: on standard error if the export is on standard output.
+  /// Prints a sentence about the export. If the export is on standard output, the sentence goes to standard error.
   func announce(_ sentence: String, in session: Session) throws(CommandError) {
     guard output == "-" else { return try session.announce(sentence) }
     try session.flush()

@@ -6,18 +6,18 @@ struct ExportCounts {
   /// The number of items, readable or not.
   private(set) var count = 0
   /// The number of readable items of each kind.
-  private(set) var readable: [ItemKind: Int] = [:]
+  private(set) var readableByKind: [ItemKind: Int] = [:]
   /// The number of unreadable items for each reason.
-  private(set) var unreadable: [Reason: Int] = [:]
+  private(set) var unreadableByReason: [Reason: Int] = [:]
   /// The number of readable items whose secret is damaged.
   private(set) var damagedSecretCount = 0
   /// The reasons why items cannot be read, in the order of first occurrence.
-  private(set) var reasons: [Reason] = []
+  private(set) var unreadableReasons: [Reason] = []
   /// The number of secrets that a document would show.
   private(set) var revealableCount = 0
   /// The number of items of each kind that require authentication.
-  private var protected: [ItemKind: Int] = [:]
-  /// Whether secrets are omitted that an access control protects. A dump contains them in any case.
+  private var protectedByKind: [ItemKind: Int] = [:]
+  /// Whether to omit secrets that an access control protects.
   private let omitsProtectedSecrets: Bool
 
   init(omittingProtected omitsProtectedSecrets: Bool) { self.omitsProtectedSecrets = omitsProtectedSecrets }
@@ -26,14 +26,14 @@ struct ExportCounts {
     count += 1
     guard let item = entry.readablePart else {
       let reason = entry.reason ?? .malformed
-      if unreadable[reason] == nil { reasons.append(reason) }
-      unreadable[reason, default: 0] += 1
+      if unreadableByReason[reason] == nil { unreadableReasons.append(reason) }
+      unreadableByReason[reason, default: 0] += 1
       return
     }
-    readable[item.kind, default: 0] += 1
+    readableByKind[item.kind, default: 0] += 1
     if entry.reason?.isDamage == true { damagedSecretCount += 1 }
     if isProtected(item) {
-      protected[item.kind, default: 0] += 1
+      protectedByKind[item.kind, default: 0] += 1
     } else if item.secret != nil {
       revealableCount += 1
     }
@@ -43,8 +43,8 @@ struct ExportCounts {
   func isProtected(_ item: KeychainItem) -> Bool { omitsProtectedSecrets && item.requiresAuthentication }
 
   func protectedCount(of kinds: [ItemKind]) -> Int {
-    kinds.reduce(0) { count, kind in count + protected[kind, default: 0] }
+    kinds.reduce(0) { count, kind in count + protectedByKind[kind, default: 0] }
   }
 
-  var unreadableCount: Int { unreadable.values.reduce(0, +) }
+  var unreadableCount: Int { unreadableByReason.values.reduce(0, +) }
 }

@@ -4,12 +4,14 @@ import Reports
 extension ExportFormat {
   /// Returns the format that `--format` or the file's extension selects.
   ///
-  /// - Throws: `.usage` for JSON in a file with the extension of another format, and for secrets in a file whose
-  ///   extension selects no format.
+  /// - Parameter reveals: Whether secrets are exported. If so, the format must be stated; otherwise it may default to
+  ///   JSON.
+  /// - Throws: `.usage` if JSON would be written to a file with the extension of another format, if standard output would
+  ///   contain two results, or if secrets are exported and nothing selects the format.
   static func chosen(
     _ common: CommonOptions, output: String, reveals: Bool
   ) throws(CommandError) -> ExportFormat {
-    let implied = impliedFormat(byName: output)
+    let formatOfName = impliedFormat(byName: output)
     if common.json, let format = common.format, format != .json, output == "-" {
       throw .usage(
         "--json and -o - cannot be used together with --format \(format.rawValue)",
@@ -17,7 +19,7 @@ extension ExportFormat {
     }
     let requestsJSON = common.isJSON && common.format ?? .json == .json
     if requestsJSON {
-      guard implied?.isDocument ?? true else {
+      guard formatOfName?.isDocument ?? true else {
         throw .usage(
           "--json and -o \(output) cannot be used together",
           why: "the file would contain JSON, because --json means --format json",
@@ -25,8 +27,8 @@ extension ExportFormat {
       }
       return .document
     }
-    let requested = common.format.flatMap { format in all.first { $0.name == format.rawValue } }
-    if let format = requested ?? implied ?? (reveals ? nil : .document) { return format }
+    let requestedFormat = common.format.flatMap { format in all.first { $0.name == format.rawValue } }
+    if let format = requestedFormat ?? formatOfName ?? (reveals ? nil : .document) { return format }
     throw .usage(
       "the name \(output) does not determine the format of the secrets",
       why: "it does not end in \(HumanReadable.list(all.map(\.ending), conjunction: "or"))",
@@ -40,7 +42,8 @@ extension ExportFormat {
     return format?.ending.hasSuffix(".html") ?? false
   }
 
-  /// Returns the format that a file's extension implies, or JSON for standard output ("-"); `nil` if it implies none.
+  /// Returns the format that a file's extension implies, or JSON for standard output ("-"); `nil` if the extension implies
+  /// no format.
   private static func impliedFormat(byName name: String) -> ExportFormat? {
     if name == "-" { return .document }
     let name = name.lowercased()

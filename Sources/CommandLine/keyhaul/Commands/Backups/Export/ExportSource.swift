@@ -42,7 +42,7 @@ struct ExportSource {
     self.selection = selection
   }
 
-  /// The accounts in files that match the selection.
+  /// The accounts of authenticator apps that match the selection.
   var accounts: [AuthenticatorAccounts.Account] { authenticators.accounts.filter { selection.matches($0.item) } }
 
   /// Calls a closure with each matching item, in the order of the source.
@@ -92,9 +92,9 @@ struct ExportOrigin {
   let kind: Kind
   /// The source's name, as the user typed it.
   let name: String
-  /// Whether only some of its items are exported.
+  /// Whether the user selected only some of the source's items.
   let isRestricted: Bool
-  /// The disclaimer for a dump, whose secrets are not protected, not even by an access control.
+  /// The disclaimer that the export of a dump contains; `nil` if the source is not a dump.
   var disclaimer: DumpDisclaimer?
 
   /// The JSON members about items that the source cannot show.
@@ -102,6 +102,7 @@ struct ExportOrigin {
     kind == .archive ? [BackupBlindSpots.field] : disclaimer.map { [$0.field] } ?? []
   }
 
+  /// Whether to omit secrets that an access control protects. A dump contains such secrets without protection.
   var omitsProtectedSecrets: Bool { kind != .dump }
 
   /// Returns the document of the items.

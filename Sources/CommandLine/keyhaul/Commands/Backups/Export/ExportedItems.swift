@@ -7,9 +7,9 @@ struct ExportedItems {
   private let format: ExportFormat
   /// The counts of the source's items that were read, whether or not they were written.
   private var readCounts: ExportCounts
-  /// The counts of everything written; `nil` if this is a document, which contains all items.
+  /// The counts of written items and accounts; `nil` if the format is a document, which contains all items.
   private var writtenCounts: ItemExportCounts?
-  /// The counts of written items without accounts in files; `nil` if this is a document.
+  /// The counts of written items, without the accounts from authenticator apps' files; `nil` if the format is a document.
   private var writtenItemCounts: ItemExportCounts?
   private var authenticators = AuthenticatorAccounts()
 
@@ -102,7 +102,7 @@ struct ExportedItems {
   /// The number of items with the same one-time password as an earlier item.
   private var repeatedCount: Int { writtenItemCounts?.repeatedCount ?? 0 }
 
-  /// The numbers of items that were not written, by reason.
+  /// The numbers of items that were not written. `others` are items of kinds, or with contents, that the format omits.
   private var omittedCounts: (unsupported: Int, protected: Int, others: Int) {
     let protected = readCounts.protectedCount(of: format.kinds)
     let (writtenCount, unsupported) = (writtenItemCounts?.count ?? 0, writtenItemCounts?.omittedCount ?? 0)
@@ -111,7 +111,7 @@ struct ExportedItems {
   }
 
   /// A sentence such as "Of 18 items, 11 are in it, 3 are of other kinds and 4 cannot be written as csv."; `nil` if all
-  /// items were written, and for a document. The numbers add up to the first.
+  /// items were written or the format is a document. The first number is the sum of the other numbers.
   var balance: String? {
     guard let writtenItemCounts, writtenItemCounts.count < readCounts.count else { return nil }
     let omitted = omittedCounts
@@ -134,7 +134,7 @@ struct ExportedItems {
     count == 0 ? nil : "\(HumanReadable.grouped(count)) \(count == 1 ? singular : plural)"
   }
 
-  /// The numbers of `balance` as JSON; empty for a document. `total` is the sum of the others.
+  /// The numbers of `balance` as JSON; empty for a document. `total` is the sum of the other numbers.
   var balanceFields: [(String, JSONValue)] {
     guard let writtenItemCounts else { return [] }
     let omitted = omittedCounts
@@ -150,8 +150,8 @@ struct ExportedItems {
     return [("balance", balance.adding(repeated))]
   }
 
-  /// A sentence such as "3 one-time passwords are from files of FreeOTP and Proton Authenticator."; `nil` if there are
-  /// none.
+  /// A sentence such as "3 one-time passwords are from files of FreeOTP and Proton Authenticator."; `nil` if no
+  /// one-time password is from a file.
   var filesSentence: String? {
     let count = (writtenCounts?.count ?? 0) - (writtenItemCounts?.count ?? 0)
     guard count > 0 else { return nil }
@@ -175,7 +175,7 @@ struct ExportedItems {
   /// The numbers of readable items of kinds that the format does not contain.
   private var otherKinds: [(kind: ItemKind, count: Int)] {
     ItemKind.allCases.filter { !format.kinds.contains($0) }.compactMap { kind in
-      readCounts.readable[kind].map { (kind, $0) }
+      readCounts.readableByKind[kind].map { (kind, $0) }
     }
   }
 
@@ -187,21 +187,21 @@ struct ExportedItems {
   // MARK: Omitted items
 
   /// The number of items that cannot be read here, for each reason.
-  var unreadable: [(reason: Reason, count: Int)] {
-    Reason.allCases.compactMap { reason in readCounts.unreadable[reason].map { (reason, $0) } }
+  var unreadableByReason: [(reason: Reason, count: Int)] {
+    Reason.allCases.compactMap { reason in readCounts.unreadableByReason[reason].map { (reason, $0) } }
   }
 
-  /// The number of items that are damaged, or whose secret is.
+  /// The number of items that are damaged, or whose secret is damaged.
   var damagedCount: Int {
-    unreadable.filter(\.reason.isDamage).reduce(readCounts.damagedSecretCount) { $0 + $1.count }
+    unreadableByReason.filter(\.reason.isDamage).reduce(readCounts.damagedSecretCount) { $0 + $1.count }
   }
 
-  /// Makes sure that there is an item to write.
+  /// Makes sure that something was exported. A document of all items may be empty.
   ///
-  /// - Throws: `.noMatch` if there is none.
+  /// - Throws: `.noMatch` if nothing was exported.
   func requireItems() throws(CommandError) {
     guard count == 0, !format.isDocument || origin.isRestricted else { return }
-    if let reason = readCounts.reasons.first {
+    if let reason = readCounts.unreadableReasons.first {
       throw CommandError(
         .noMatch, "no item of \(name) can be exported as \(format.name)",
         why: "\(HumanReadable.count(readCounts.unreadableCount, "item")) cannot be read here: \(reason.rawValue), "
@@ -267,10 +267,11 @@ struct ExportedItems {
 
   /// Warns about unreadable items.
   ///
-  /// - Parameter isLost: Whether to report the items that are lost in this copy, or the others.
+  /// - Parameter isLost: Whether to report the items that are lost in this copy; if `false`, reports the other unreadable
+  ///   items.
   private func warnAboutUnreadable(isLost: Bool, in session: Session) {
-    let groups = unreadable.filter { $0.reason.isLostInThisCopy == isLost }
-    guard let first = readCounts.reasons.first(where: { $0.isLostInThisCopy == isLost }) else { return }
+    let groups = unreadableByReason.filter { $0.reason.isLostInThisCopy == isLost }
+    guard let first = readCounts.unreadableReasons.first(where: { $0.isLostInThisCopy == isLost }) else { return }
     let counts = groups.map { "\(HumanReadable.grouped($0.count)) \($0.reason.rawValue)" }
     let count = groups.reduce(0) { $0 + $1.count }
     session.warn(
@@ -280,7 +281,9 @@ struct ExportedItems {
         ? "another copy may still contain the items that are lost in this copy" : "keyhaul explain \(first.rawValue)")
   }
 
-  /// Returns the error if `--reveal` is missing. Without it, no secrets are written.
+  /// Returns the error for an export of secrets without `--reveal`.
+  ///
+  /// - Parameter count: The number of secrets; `nil` if the items were not read.
   static func missingRevealFlag(_ output: String, _ format: ExportFormat, count: Int?) -> CommandError {
     let secrets = count.map { HumanReadable.count($0, format.secretNoun) } ?? format.secretNoun + "s"
     return .usage(

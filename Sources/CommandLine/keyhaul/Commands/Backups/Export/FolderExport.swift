@@ -41,7 +41,7 @@ struct FolderExport {
     _ = try backup.requirePath(for: "export --files")
     try session.requireOutput(folder, differsFrom: backup.files + command.accessOptions.files, after: "--files")
     let loaded = try backup.open(storage: command.accessOptions.storage, in: session)
-    let keys = try unlock(loaded, in: session)
+    let keys = try classKeys(of: loaded, in: session)
     let fileList = try fileList(of: loaded, keys: keys, in: session)
     let selection = FileSelection(
       domains: command.domain, app: command.filter.attributes.app, path: command.filter.attributes.path,
@@ -90,8 +90,8 @@ struct FolderExport {
     return plan
   }
 
-  /// Returns whether the manifest lists every file of the backup, and warns about damage that reading it has shown. A
-  /// damaged manifest may omit files.
+  /// Warns about damage that was found while the manifest was read. Returns whether the manifest lists every file of the
+  /// backup. A damaged manifest may omit files.
   private func checkManifest(of loaded: LoadedBackup, _ fileList: FileList, in session: Session) -> Bool {
     let damage = fileList.findings.filter(\.isDamage)
     for finding in damage where !loaded.archive.findings.contains(finding) { loaded.warn(about: finding, in: session) }
@@ -100,7 +100,7 @@ struct FolderExport {
   }
 
   /// Returns the class keys; `nil` if the backup's files are not encrypted.
-  private func unlock(_ loaded: LoadedBackup, in session: Session) throws(CommandError) -> ClassKeys? {
+  private func classKeys(of loaded: LoadedBackup, in session: Session) throws(CommandError) -> ClassKeys? {
     guard loaded.archive.areFilesEncrypted else {
       if !loaded.archive.isEncrypted,
         let source = try command.accessOptions.password.origin(environment: session.environment)
@@ -145,7 +145,7 @@ struct FolderExport {
     }
   }
 
-  /// Returns the error to show, with the name of the folder if it could not be written, otherwise of the backup.
+  /// Returns the error to show. It names the folder if the folder could not be written; otherwise it names the backup.
   private func commandError(for error: KeyhaulError, _ loaded: LoadedBackup) -> CommandError {
     var failure = BackupOutput.failure(error, writing: folder, reading: loaded.name)
     switch error.code {

@@ -65,7 +65,7 @@ struct FolderExportReport {
     return "\(UntrustedText.quoted(renamedFile.from)) is now \(newName)"
   }
 
-  /// Returns what the digests prove about the files.
+  /// Returns a line about how many files match their digests, and how many have no digest.
   private func digestText(_ files: ExtractedFiles) -> String {
     let matchingCount = files.digests[.right, default: 0]
     let countWithoutDigest = files.digests[.none, default: 0]
@@ -110,7 +110,7 @@ struct FolderExportReport {
 
   /// Warns about files whose bytes differ from the digest in the manifest or in the seal.
   private func warnAboutChangedFiles(_ files: ExtractedFiles, in session: Session) {
-    if let first = files.differing.first {
+    if let first = files.differingFiles.first {
       session.warn(
         "\(HumanReadable.count(files.digests[.differs, default: 0], "file")) "
           + "\(files.digests[.differs] == 1 ? "is" : "are") not what was backed up",

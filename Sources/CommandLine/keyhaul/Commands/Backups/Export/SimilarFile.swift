@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// The most similar file of a backup if the requested one does not exist.
+/// The file or domain of a backup that is most similar to a requested file that does not exist.
 struct SimilarFile {
   private let domain: String
   private let path: String
@@ -8,7 +8,8 @@ struct SimilarFile {
   private let similarPath: String?
   private let hasDomain: Bool
 
-  /// The maximum number of paths to compare for similarity. Of further paths, only the file name is compared.
+  /// The maximum number of paths to compare by edit distance. Further paths are suggested only if they differ in case or
+  /// have the same file name.
   private static let maximumComparedCount = 5_000
 
   init(domain: String, path: String, in fileList: FileList) throws(KeyhaulError) {

@@ -57,7 +57,7 @@ struct SingleFileExport {
     return try report(reading, of: loaded, in: session)
   }
 
-  /// Finds the file that the user named, also by the form in which Keyhaul shows a name that is not UTF-8.
+  /// Finds the file that the user named. If its name is not UTF-8, the user may also give the name as Keyhaul shows it.
   private func find(
     in loaded: LoadedBackup, keys: ClassKeys
   ) throws(CommandError) -> ListedFile {
@@ -177,7 +177,7 @@ struct SingleFileExport {
 
   /// Warns that the file has changed since it was backed up.
   ///
-  /// - Parameter matchesDigest: Whether it has the digest in the manifest; `nil` if there is none.
+  /// - Parameter matchesDigest: Whether the file matches its digest in the manifest; `nil` if the manifest has no digest.
   private func warnAboutChange(matchesDigest: Bool?, in session: Session) {
     session.warn(
       "\(domain)/\(path) is not what was backed up",

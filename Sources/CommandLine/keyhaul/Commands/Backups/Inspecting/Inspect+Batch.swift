@@ -100,7 +100,7 @@ extension Inspect {
     return damagedGroups.compactMap { $0["count"]?.integerValue }.reduce(0, +)
   }
 
-  /// Returns the number of items; `nil` if the document does not count them. It counts them by kind.
+  /// Returns the sum of the document's item counts, one for each kind; `nil` if the document does not count items.
   private static func itemCount(in document: JSONValue) -> Int64? {
     document["keychain"]?["items"]?.fields?.compactMap { _, count in count.integerValue }.reduce(0, +)
   }

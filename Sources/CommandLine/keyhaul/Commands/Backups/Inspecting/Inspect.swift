@@ -52,7 +52,7 @@ struct Inspect: CaseReportCommand {
     }
     if hash { return try printHash(of: backup, in: session) }
     try report.prepare(inputs: backup.files + accessOptions.files, in: session)
-    // Text and JSON can show the remains of a damaged backup. The HTML page and single parts need a complete one.
+    // Text and JSON can show the remains of a damaged backup. The HTML page and single parts need a complete backup.
     let loaded = try backup.open(
       storage: accessOptions.storage, acceptsPartialBackup: part == nil && !common.isHTML, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
@@ -63,7 +63,7 @@ struct Inspect: CaseReportCommand {
         loaded.archive, named: loaded.name, unlocked: decrypted?.backup,
         sourceDeviceItems: decrypted?.sourceDeviceItems, decryptionObstacle: obstacle, part: part,
         wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: decrypted?.derivationTime,
-        isTimed: !session.isOneOfMany, hasMatchingPassword: unlocker.derivationTime != nil)
+        isTimed: !session.isPartOfBatch, hasMatchingPassword: unlocker.derivationTime != nil)
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
@@ -75,7 +75,7 @@ struct Inspect: CaseReportCommand {
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
 
-  /// Prints the hash that password recovery tools need. It is not secret, but anyone who has it can guess passwords.
+  /// Prints the hash that password recovery tools need. The hash is not secret, but anyone who has it can guess passwords.
   private func printHash(of backup: ResolvedBackup, in session: Session) throws -> CommandExitStatus {
     guard part == nil, common.format ?? .text == .text, !session.isJSON, report.output == nil, paths.count == 1 else {
       throw CommandError.usage(
@@ -110,8 +110,8 @@ struct Inspect: CaseReportCommand {
 
   // MARK: The password
 
-  /// The decrypted backup, with other items of its source device.
-  private struct DecryptedBackup {
+  /// The decrypted backup, with the items of its source device if that is available.
+  private struct DecryptedContents {
     let backup: UnlockedBackup
     let sourceDeviceItems: SourceDeviceItems?
     /// The time that deriving the password's key took.
@@ -126,12 +126,12 @@ struct Inspect: CaseReportCommand {
     }
   }
 
-  /// Decrypts the backup if possible and needed. Damage is an error only if the requested part shows items.
+  /// Decrypts the backup if possible and needed. Damage is an error only if the requested part shows decrypted contents.
   ///
   /// - Returns: The decrypted backup, and the finding that explains why it is not decrypted completely.
   private func decrypt(
     _ loaded: LoadedBackup, with unlocker: BackupUnlocker, in session: Session
-  ) throws -> (backup: DecryptedBackup?, obstacle: BackupFinding?) {
+  ) throws -> (backup: DecryptedContents?, obstacle: BackupFinding?) {
     guard !loaded.archive.isPartial else { return (nil, nil) }
     do {
       let decrypted = try decryptedBackup(loaded, with: unlocker, in: session)
@@ -139,8 +139,8 @@ struct Inspect: CaseReportCommand {
       let damage = BackupFinding.classKeysDamaged(reason: reason)
       loaded.warn(about: damage, in: session)
       return (decrypted, damage)
-    } catch let error as CommandError where error.status == .damaged && !needsItems {
-      // The right password must not show less than no password.
+    } catch let error as CommandError where error.status == .damaged && !needsDecryption {
+      // With the right password, the user must not see less than without a password.
       let obstacle = loaded.decryptionObstacle(for: error)
       if !loaded.archive.findings.contains(obstacle) { loaded.warn(about: obstacle, in: session) }
       return (nil, obstacle)
@@ -150,16 +150,16 @@ struct Inspect: CaseReportCommand {
   /// Decrypts the backup if the password is available or required; otherwise returns `nil`.
   private func decryptedBackup(
     _ loaded: LoadedBackup, with unlocker: BackupUnlocker, in session: Session
-  ) throws -> DecryptedBackup? {
+  ) throws -> DecryptedContents? {
     let hasDeviceKey = try accessOptions.decryption.deviceKeySource() != nil
     let isSecretGiven = accessOptions.password.isGiven || session.hasListedPassword || hasDeviceKey
     if !loaded.archive.isEncrypted || isSecretGiven || needsPassword(loaded) {
-      return try DecryptedBackup(unlocker, accessOptions.password)
+      return try DecryptedContents(unlocker, accessOptions.password)
     }
     guard try accessOptions.password.source(environment: session.environment) != .prompt else { return nil }
-    // A password from the environment is optional: an overview needs none, so a wrong one is only a warning.
+    // The overview does not need the password from the environment, so a wrong password only causes a warning.
     do {
-      return try DecryptedBackup(unlocker, accessOptions.password)
+      return try DecryptedContents(unlocker, accessOptions.password)
     } catch let error as CommandError {
       try Interruption.check()
       guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
@@ -169,14 +169,15 @@ struct Inspect: CaseReportCommand {
     }
   }
 
-  /// Whether the requested part requires the decrypted items.
-  private var needsItems: Bool {
+  /// Whether the requested part shows decrypted contents: the items or the manifest.
+  private var needsDecryption: Bool {
     switch part {
     case .list?, .tree?: true
     case .keybag?, nil: false
     }
   }
 
+  /// Returns whether the requested part cannot be shown without the password.
   private func needsPassword(_ loaded: LoadedBackup) -> Bool {
     switch part {
     case .list?: true

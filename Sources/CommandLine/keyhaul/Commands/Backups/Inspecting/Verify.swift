@@ -2,7 +2,7 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// `keyhaul verify`: checks whether a backup is what was written.
+/// `keyhaul verify`: checks whether a backup is still as it was written.
 struct Verify: CaseReportCommand {
   static let helpScreen = HelpScreen(
     sentence: "Check a backup's files, keys and items",
@@ -76,7 +76,7 @@ struct Verify: CaseReportCommand {
     }
   }
 
-  /// Prints the notes of a verification with `-v`, and notes about names and paths in any case.
+  /// Prints the notes of a verification if `-v` was given. Notes about names and paths are always printed.
   private func printNotes(of report: VerificationReport, in session: Session) {
     let name = UntrustedText.escaped(report.name)
     for note in report.verification.notes {
@@ -88,7 +88,8 @@ struct Verify: CaseReportCommand {
     }
   }
 
-  /// Returns the exit status. It is partial if the only problem is a missing seal or a device key that does not match.
+  /// Returns the exit status. It is `.partial` if the only problem is a missing seal that `--sealed` requires, or a device
+  /// key that does not match.
   private func status(of report: VerificationReport) -> CommandExitStatus {
     let status = report.verification.status
     let isPartial =
@@ -144,8 +145,7 @@ struct Verify: CaseReportCommand {
 
   /// Verifies a backup.
   ///
-  /// - Returns: The verification, and the items' evidence about the given device key; `nil` if no key was given or
-  ///   tried.
+  /// - Returns: The verification, and the verdict on the given device key; `nil` if no device key was given or tried.
   private func verification(
     of loaded: LoadedBackup, in session: Session
   ) throws(CommandError) -> (verification: BackupVerification, deviceKey: DeviceKeyVerdict?) {
@@ -185,19 +185,19 @@ struct Verify: CaseReportCommand {
       return (try verification(of: loaded, with: nil, keybagFault: error.why, in: session), nil)
     }
     let verification = try verification(of: loaded, with: keys, in: session)
-    let proof = verification.hardware
-    if !proof.proven.isEmpty { unlocker.reportDeviceKeySource(hardware) }
+    let evidence = verification.hardware
+    if !evidence.proven.isEmpty { unlocker.reportDeviceKeySource(hardware) }
     // Items that the key of a virtual device cannot decrypt stay unchecked.
-    if let device = hardware?.homeDevice, proof.isSameDevice == false {
+    if let device = hardware?.homeDeviceName, evidence.isSameDevice == false {
       session.info(
         "\(UntrustedText.escaped(loaded.name)): the key of \(device) decrypts none of the items that need one")
     }
     guard isKeyGiven else { return (verification, nil) }
-    return (verification, DeviceKeyVerdict(proof, isForeign: unlocker.isGivenKeyOfOtherDevice))
+    return (verification, DeviceKeyVerdict(evidence, isForeign: unlocker.isGivenKeyOfOtherDevice))
   }
 
-  /// Returns whether a decrypted copy is checked without its password, because Keyhaul cannot ask. Only its items need
-  /// the password.
+  /// Returns whether to check a decrypted copy without its password, because no password is available and Keyhaul cannot
+  /// ask. The items of such a copy are then not checked.
   private func isCheckedWithoutPassword(_ loaded: LoadedBackup, in session: Session) throws(CommandError) -> Bool {
     guard loaded.archive.isEncrypted, !loaded.archive.areFilesEncrypted, session.terminal() == nil,
       session.availablePasswords.isEmpty
@@ -235,7 +235,7 @@ private struct VerifyResult: Report {
 }
 
 extension BackupVerification {
-  /// The exit status of `verify`. It is partial if only payloads are missing.
+  /// The exit status of `verify`. It is `.partial` if only payloads are missing, or if the backup may be unfinished.
   fileprivate var status: CommandExitStatus {
     if isHostile { return .refused }
     if isFaultless { return .ok }

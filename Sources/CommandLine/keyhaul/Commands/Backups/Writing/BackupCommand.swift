@@ -119,14 +119,15 @@ struct BackupCommand: RunnableCommand {
     _ device: DeviceSession, password: consuming Secret?, in session: Session
   ) throws -> PreparedBackup {
     let rounds = rounds?.value ?? BackupKeybag.standardRounds
+    let totalCount = rounds + Int(BackupKeybag.lastRounds)
     do throws(KeyhaulError) {
-      return try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) { (progress) throws(KeyhaulError) in
+      return try session.deriving(iterationCount: totalCount) { (progress) throws(KeyhaulError) in
         try BackupExporter.prepare(
           device, password: password, rounds: rounds, listsExported: common.verbose > 0, progress: progress)
       }
     } catch {
       try Interruption.check()
-      throw CommandError(error, doing: "cannot back up \(device.name)")
+      throw CommandError(error, failedAction: "cannot back up \(device.name)")
     }
   }
 
@@ -161,7 +162,7 @@ struct BackupCommand: RunnableCommand {
     let protections = report.exported.map { ItemText.protection($0.protection) }
     let protectionWidth = protections.map(DisplayWidth.columns).max() ?? 0
     let names = report.exported.map { style.escapedName(ItemText.name($0.identity)) }
-    // The other characters of a line: "  + " before the kind, and two spaces after the kind and after the name.
+    // In addition to the columns, a line has "  + " before the kind, and two spaces after the kind and after the name.
     let fixedWidth = 4 + Self.kindWidth + 4
     let availableWidth = max(Table.minimumColumnWidth, style.width - fixedWidth - protectionWidth)
     let nameWidth = style.cutsText ? availableWidth : max(availableWidth, names.map(DisplayWidth.columns).max() ?? 0)
@@ -176,8 +177,11 @@ struct BackupCommand: RunnableCommand {
   private static let kindWidth = 11
   /// The width of a reason's id.
   private static let reasonWidth = 21
+  /// The maximum width of the name of an omitted item or a tombstone.
+  private static let maximumNameWidth = 32
 
-  /// Returns the items that the backup does not contain, by reason: "  left out  3 device-bound   "name" and 2 more: why".
+  /// Returns the lines for items that were left out, one for each reason: "  left out  3 device-bound   "name" and 2 more:
+  /// why". With `-v`, each item has its own line.
   private func omissionLines(_ report: ExportReport, style: TextStyle) -> [String] {
     let itemsByReason = Dictionary(grouping: report.omittedItems, by: \.outcome.reason)
     let reasons = Reason.allCases.filter { itemsByReason[$0] != nil }
@@ -193,11 +197,11 @@ struct BackupCommand: RunnableCommand {
         let count = DisplayWidth.padded(
           isFirst ? HumanReadable.grouped(items.count) : "", columns: countWidth, rightAligned: true)
         let id = DisplayWidth.padded(isFirst ? reason.rawValue : "", columns: Self.reasonWidth)
-        let name = "\"\(UntrustedText.escaped(ItemText.name(item.identity), columns: 32))\""
-        let others = items.count > shownItems.count ? " and \(items.count - shownItems.count) more" : ""
+        let name = "\"\(UntrustedText.escaped(ItemText.name(item.identity), columns: Self.maximumNameWidth))\""
+        let hiddenItems = items.count > shownItems.count ? " and \(items.count - shownItems.count) more" : ""
         let detail = item.detail ?? reason.explanation.headline
         lines += WordWrap.labeled(
-          "\(label)\(count) \(id)", "\(name)\(others): \(UntrustedText.escaped(detail))", columns: style.width)
+          "\(label)\(count) \(id)", "\(name)\(hiddenItems): \(UntrustedText.escaped(detail))", columns: style.width)
       }
     }
     return lines + ["  \"keyhaul explain \(example.rawValue)\" says why."]
@@ -206,7 +210,9 @@ struct BackupCommand: RunnableCommand {
   private func tombstoneLines(_ report: ExportReport, style: TextStyle) -> [String] {
     let tombstones = report.tombstones
     guard !tombstones.isEmpty else { return [] }
-    let names = tombstones.map { "\"\(UntrustedText.escaped(ItemText.name($0.identity), columns: 32))\"" }
+    let names = tombstones.map {
+      "\"\(UntrustedText.escaped(ItemText.name($0.identity), columns: Self.maximumNameWidth))\""
+    }
     return WordWrap.labeled(
       "  not counted  ",
       HumanReadable.count(tombstones.count, "tombstone of a deleted item", plural: "tombstones of deleted items")

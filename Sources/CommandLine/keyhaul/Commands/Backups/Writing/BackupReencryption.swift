@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// Sets or removes a backup's password. Both need the hardware key of the source device, and change every file.
+/// Sets or removes a backup's password. Either needs the source device's hardware key, and changes every file.
 struct BackupReencryption {
   private let command: Rekey
   private let loaded: LoadedBackup
@@ -26,7 +26,7 @@ struct BackupReencryption {
     let (hardware, isProven) = try confirm(candidate, with: oldKey, in: session)
     let newPassword = try session.password(command.newPassword, of: loaded.name)
     let rounds = command.rounds?.value ?? BackupKeybag.standardRounds
-    let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
+    let keybag = try unlocker.deriving(iterationCount: rounds + Int(BackupKeybag.lastRounds)) {
       (progress) throws(DataProtectionError) in
       try BackupKeybag.addingPassword(
         loaded.archive.keybag, passcodeKey: oldKey.passcodeKey, with: newPassword, deviceKey: hardware.key,
@@ -59,7 +59,7 @@ struct BackupReencryption {
     try rewrite(with: keybag, oldKey: oldKey, in: session)
     let name = UntrustedText.escaped(loaded.name)
     let device = loaded.archive.device.name.map { UntrustedText.escaped($0) } ?? "the source device"
-    if hardware.isPublished, let sourceDevice = hardware.homeDevice {
+    if hardware.isPublished, let sourceDevice = hardware.homeDeviceName {
       session.warnAboutPublishedKey(
         of: sourceDevice, "anyone can decrypt the keychain in \(loaded.name) without its password")
     }
@@ -75,7 +75,7 @@ struct BackupReencryption {
       dryRunSentence: "Would remove the password of \(name).", isKeyProven: isProven, in: session)
   }
 
-  /// A sentence for a backup that was written with a device key that no item confirms.
+  /// The sentence that warns after a backup was written with a device key that no item confirms.
   private var unprovenKeySentence: String {
     " No item confirms the device key that was used. If it is the wrong one, no device can decrypt the keychain in this "
       + "backup."
@@ -87,7 +87,7 @@ struct BackupReencryption {
     throw CommandError(backup: KeyhaulError(unbound), name: loaded.name)
   }
 
-  /// Rejects a folder with other files, because every file changes and the folder is replaced.
+  /// Rejects a change in place of a folder that contains unrelated files, because the whole folder would be replaced.
   private func requireReplaceable() throws(CommandError) {
     guard PathContent(of: path) == .directory, command.change.output == nil else { return }
     try BackupOutput.requireOnlyBackup(in: path, named: loaded.name)
@@ -97,7 +97,7 @@ struct BackupReencryption {
 
   private func hardwareKey(to action: String) throws -> HardwareKey {
     if let hardware = try unlocker.hardwareKey() { return hardware }
-    // A device with this name may exist, but with another key.
+    // A device with this name may exist, but have a different key.
     let device = "the source device" + (loaded.archive.device.name.map { ", which calls itself \($0)" } ?? "")
     throw CommandError.usage(
       "cannot \(action) \(loaded.name) without its device's key",
@@ -105,8 +105,9 @@ struct BackupReencryption {
       try: "--device-key-file, or --home with the folder that contains that device")
   }
 
-  /// Returns the device key that the items confirm. If no item confirms a key, `--accept-unproven-key` or the user's
-  /// consent is required, because no device can decrypt a backup that was written with a wrong key.
+  /// Checks a device key, and then its fallbacks, against the items. If no item needs a device key,
+  /// `--accept-unproven-key` or the user's consent is required, because no device can decrypt a backup that was written
+  /// with a wrong key.
   ///
   /// - Returns: The key, and whether an item confirms it.
   private func confirm(
@@ -117,8 +118,8 @@ struct BackupReencryption {
     case .proven:
       unlocker.reportDeviceKeySource(hardware)
       return (hardware, true)
-    case .mixed(let unproven):
-      let classes = unproven.map { String($0.rawValue) }
+    case .mixed(let unprovenClasses):
+      let classes = unprovenClasses.map { String($0.rawValue) }
       throw CommandError(
         .refused, "Keyhaul cannot confirm every class key of \(loaded.name)",
         why:
@@ -140,7 +141,7 @@ struct BackupReencryption {
     }
   }
 
-  /// Decrypts the backup. Rejects a damaged one, because rewriting every file and digest would hide the damage.
+  /// Decrypts the backup. Rejects a damaged backup, because new files and digests would hide the damage.
   private func openIntact(with key: BackupKey, _ hardware: HardwareKey) throws(CommandError) -> UnlockedBackup {
     let opened: UnlockedBackup
     do throws(KeyhaulError) {
@@ -162,7 +163,7 @@ struct BackupReencryption {
   /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user does not agree.
   private func confirmUnprovenKey(_ hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
     guard !command.acceptUnprovenKey else { return }
-    let origin = hardware.homeDevice.map { "the key of \($0)" } ?? "the given device key"
+    let origin = hardware.homeDeviceName.map { "the key of \($0)" } ?? "the given device key"
     let reason = hasItems ? "no item in it needs a device key" : "it has no items"
     guard let terminal = session.terminal() else {
       throw CommandError(

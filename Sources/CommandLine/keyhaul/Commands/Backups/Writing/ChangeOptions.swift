@@ -20,7 +20,7 @@ struct ChangeOptions: ParsableArguments {
 
   init() {}
 
-  /// Rejects both flags together, and an output that cannot be written.
+  /// Rejects both flags together, and an output that is an input or cannot be written.
   func check(differsFrom inputs: [String?], in session: Session) throws(CommandError) {
     guard let output else { return }
     guard !inPlace else {
@@ -45,8 +45,8 @@ struct ChangeOptions: ParsableArguments {
   /// Returns the destination of the changed backup.
   ///
   /// - Parameters:
-  ///   - loaded: The backup.
-  ///   - isDryRun: Whether this is a dry run.
+  ///   - loaded: The backup to change.
+  ///   - isDryRun: Whether this is a dry run, which needs neither flag and does not ask about an existing copy.
   /// - Throws: `.usage` if neither flag is given for a backup that Keyhaul did not make.
   func target(
     for loaded: LoadedBackup, isDryRun: Bool, in session: Session
@@ -63,7 +63,7 @@ struct ChangeOptions: ParsableArguments {
       try: "-o COPY to write a changed copy, or --in-place to change the backup itself")
   }
 
-  /// Returns the end of a sentence about the change, which names the copy; empty if the backup itself is changed.
+  /// Returns the end of a sentence about the change: the name of the copy, or nothing if the backup itself is changed.
   func ending(for name: String) -> String {
     output.map { ", in the copy \(UntrustedText.escaped($0)); \(UntrustedText.escaped(name)) itself is unchanged" }
       ?? ""
@@ -76,6 +76,6 @@ struct ChangeOptions: ParsableArguments {
     output.map { CommittedChange("the changed copy \($0) was written", at: $0) } ?? change
   }
 
-  /// The member of a document that names the copy.
+  /// The member that names the copy in a document; empty if the backup itself is changed.
   var members: [(String, JSONValue)] { output.map { [("output", .string($0))] } ?? [] }
 }

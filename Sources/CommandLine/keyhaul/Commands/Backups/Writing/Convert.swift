@@ -78,8 +78,8 @@ struct Convert: RunnableCommand, DecryptingCommand {
     }
   }
 
-  /// Returns the exit status. It is partial if a journal that may change the manifest is not in the copy, because the
-  /// copy does not show that there was one.
+  /// Returns the exit status. It is `.partial` if a journal that may change the manifest was not copied, because the copy
+  /// does not show that the journal existed.
   private func status(of loaded: LoadedBackup, without unrelatedFiles: [String]) -> CommandExitStatus {
     let losesJournal = loaded.archive.findings.contains { finding in
       finding.kind == .listJournalUnread && unrelatedFiles.contains(finding.file)
@@ -87,13 +87,14 @@ struct Convert: RunnableCommand, DecryptingCommand {
     return losesJournal ? .partial : .ok
   }
 
-  /// Returns the existing copy at the output if it is identical to the one that would be written; otherwise `nil`.
+  /// Returns the existing copy at the output if it is identical to the copy that the command would write; otherwise
+  /// `nil`.
   private func existingCopy(
     of loaded: LoadedBackup, at path: String, in session: Session
   ) throws(CommandError) -> RewrittenBackup? {
     let destination = BackupDestination(path: output)
     guard output != "-",
-      let existing = BackupOutput.existing(at: destination, deviceIdentifier: loaded.archive.device.identifier)
+      let existing = BackupOutput.existingPath(at: destination, deviceIdentifier: loaded.archive.device.identifier)
     else { return nil }
     if !dryRun.isOn { try session.lock(existing, named: existing, for: .writing) }
     do throws(KeyhaulError) {
@@ -138,7 +139,7 @@ struct Convert: RunnableCommand, DecryptingCommand {
   ///
   /// - Parameters:
   ///   - loaded: The backup.
-  ///   - copy: The copy; `nil` in a dry run that would write one.
+  ///   - copy: The written or existing copy; `nil` in a dry run that would write a copy.
   ///   - alreadyExists: Whether an identical copy already existed.
   private func report(
     _ loaded: LoadedBackup, copy: RewrittenBackup?, alreadyExists: Bool = false, in session: Session

@@ -12,7 +12,8 @@ struct DecryptedConversion {
 
   /// Checks that the backup can be decrypted, before asking for a password.
   ///
-  /// - Throws: `.usage` if it is not encrypted; an error of the library if it cannot be decrypted into a copy.
+  /// - Throws: `.usage` if the backup is not encrypted, or if `--reveal` is combined with standard output. The library's
+  ///   error, with its exit status, if the backup cannot be decrypted into a copy.
   init(
     _ command: Convert, _ loaded: LoadedBackup, _ path: String, to destination: BackupDestination, replaces: Bool
   ) throws(CommandError) {
@@ -45,7 +46,7 @@ struct DecryptedConversion {
     let hardware = try unlocker.hardwareKey()
     let key = try unlocker.key(command.password)
     let keys = try unlocker.classKeys(with: key)
-    // The copy would not show damage of the original.
+    // The copy will not show that the original is damaged.
     let damageOfOriginal = try damage(with: key)
     for damage in damageOfOriginal {
       session.warn(
@@ -66,7 +67,7 @@ struct DecryptedConversion {
     return decryptedCopy.isComplete && damageOfOriginal.isEmpty ? .ok : .partial
   }
 
-  /// Returns the damage of the original.
+  /// Returns how the original backup is damaged.
   private func damage(with key: BackupKey) throws(CommandError) -> [BackupDamage] {
     do throws(KeyhaulError) {
       return try loaded.archive.open(with: key, for: .reading).damage
@@ -75,14 +76,14 @@ struct DecryptedConversion {
     }
   }
 
-  /// Whether the items are also written. A backup without a keychain has none.
+  /// Whether the items are also written. A backup without a keychain has no items.
   private var writesItems: Bool { command.reveal && loaded.archive.hasKeychain }
 
   /// Writes the document of all items with their secrets, and warns about items that cannot be read.
   private func writeItems(_ reader: BackupItemReader, in session: Session) throws {
     let format = try ExportFormat.chosen(command.common, output: itemsPath, reveals: true)
-    let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
-    let source = ExportSource(reader, of: loaded, everything)
+    let allItems = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
+    let source = ExportSource(reader, of: loaded, allItems)
     var items = ExportedItems(of: source.origin, as: format)
     try session.write(to: itemsPath) { (write) throws(CommandError) in
       try items.write(from: source, revealingSecrets: true, in: session, to: write)
@@ -116,7 +117,8 @@ struct DecryptedConversion {
         of: loaded.name, digest: loaded.archive.digest, to: command.output, copy: copy, isDryRun: command.dryRun.isOn)
       return try session.writeDocument(
         document.json(
-          decrypting: decryptedCopy, differing: differing(decryptedCopy), items: writesItems ? itemsPath : nil))
+          decrypting: decryptedCopy, differingFiles: differingFiles(decryptedCopy),
+          itemsPath: writesItems ? itemsPath : nil))
     }
     let location = command.output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? command.output)
     let size =
@@ -144,13 +146,13 @@ struct DecryptedConversion {
         why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) lists them",
         ignoresQuiet: true)
     }
-    warn(aboutDiffering: differing(decryptedCopy).map(Self.name), in: session)
+    warn(aboutDifferingFiles: differingFiles(decryptedCopy).map(Self.name), in: session)
     loaded.warn(aboutRowsWithoutIdentifier: decryptedCopy.rowWithoutIdentifierCount, in: session)
   }
 
-  /// Returns the files that differ from their digest, ordered by name.
-  private func differing(_ decryptedCopy: DecryptedBackup?) -> [ListedFile] {
-    (decryptedCopy?.differing ?? []).sorted { Self.name(of: $0) < Self.name(of: $1) }
+  /// Returns the files that do not match their digest, ordered by name.
+  private func differingFiles(_ decryptedCopy: DecryptedBackup?) -> [ListedFile] {
+    (decryptedCopy?.differingFiles ?? []).sorted { Self.name(of: $0) < Self.name(of: $1) }
   }
 
   private static func name(of file: ListedFile) -> String {
@@ -158,7 +160,7 @@ struct DecryptedConversion {
     return "\(domain)/\(path)"
   }
 
-  private func warn(aboutDiffering names: [String], in session: Session) {
+  private func warn(aboutDifferingFiles names: [String], in session: Session) {
     guard !names.isEmpty else { return }
     session.warn(
       "\(HumanReadable.count(names.count, "file")) copied as "

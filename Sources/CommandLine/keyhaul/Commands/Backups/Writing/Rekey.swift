@@ -44,7 +44,7 @@ struct Rekey: RunnableCommand {
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
-  /// The change of the password.
+  /// The kind of change to the password.
   enum PasswordChange {
     case change, add, remove
   }
@@ -93,7 +93,7 @@ struct Rekey: RunnableCommand {
       try requireReencryptable(loaded, "\(loaded.name) cannot be given a password")
       return .add
     case (true, false):
-      guard rounds == nil || loaded.archive.keybag.secondRound != nil else {
+      guard rounds == nil || loaded.archive.keybag.secondStep != nil else {
         throw .usage(
           "--rounds cannot be set for \(loaded.name)",
           why: "its keybag has no second iteration count, as in iOS 10.1 and earlier", try: "leave --rounds out")
@@ -115,7 +115,7 @@ struct Rekey: RunnableCommand {
     }
   }
 
-  // MARK: Another password
+  // MARK: Changing the password
 
   /// A password that is known to be right, and its key.
   private struct VerifiedPassword: ~Copyable {
@@ -128,11 +128,11 @@ struct Rekey: RunnableCommand {
   ) throws {
     try rejectDeviceKeyFlags(for: loaded)
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
-    try unlocker.checkRounds()
+    try unlocker.checkIterationCount()
     let iterationCount = totalIterations(of: loaded.archive.keybag)
     let rekeyed = try RekeyedKeybag(
       of: loaded, rounds: rounds?.value, acceptingAtMost: max(decryption.maximumIterations, iterationCount))
-    // Tries the current password before asking for the new one.
+    // Tries the current password before asking for the new password.
     let current = try currentPassword(of: loaded, unlocker, rekeyed, in: session)
     let chosenPassword = try rekeyed.password { () throws(CommandError) in
       try session.password(newPassword, of: loaded.name)
@@ -141,10 +141,10 @@ struct Rekey: RunnableCommand {
     let keys = try unlocker.classKeys(with: current.key)
     try requireIntactManifest(of: loaded, keys: keys)
     warnAboutLosses(of: loaded, keys: keys, in: session)
-    if isSamePassword, hasNothingElseToChange(in: loaded) {
+    if isSamePassword, wouldChangeOnlyPassword(of: loaded) {
       return try reportNothingToDo(loaded, at: path, in: session)
     }
-    let newKeybag = try unlocker.deriving(rounds: iterationCount) { (progress) throws(DataProtectionError) in
+    let newKeybag = try unlocker.deriving(iterationCount: iterationCount) { (progress) throws(DataProtectionError) in
       try rekeyed.rewrapped(fromPasscodeKey: current.key.passcodeKey, to: chosenPassword, progress: progress)
     }
     if !dryRun.isOn {
@@ -173,14 +173,15 @@ struct Rekey: RunnableCommand {
     }
   }
 
-  /// Returns whether a command with the current password would change and write nothing.
-  private func hasNothingElseToChange(in loaded: LoadedBackup) -> Bool {
-    let currentRounds = loaded.archive.keybag.secondRound.map { Int($0.rounds) }
+  /// Returns whether the command would change nothing except the password. If so, it writes no copy, keeps the iteration
+  /// count, and has no unfinished seal to complete.
+  private func wouldChangeOnlyPassword(of loaded: LoadedBackup) -> Bool {
+    let currentRounds = loaded.archive.keybag.secondStep.map { Int($0.iterations) }
     let keepsRounds = rounds == nil || rounds?.value == currentRounds
     return change.output == nil && keepsRounds && !BackupRewriter.hasUnfinishedSeal(loaded.archive)
   }
 
-  /// Rejects the flags of a device key, which only setting or removing a password needs.
+  /// Rejects the flags for a device key, which Keyhaul needs only to set or remove a password.
   private func rejectDeviceKeyFlags(for loaded: LoadedBackup) throws(CommandError) {
     if acceptUnprovenKey {
       throw .usage(
@@ -217,8 +218,8 @@ struct Rekey: RunnableCommand {
     session.warn(aboutUnrelatedFiles: copy?.unrelatedFiles ?? [])
   }
 
-  /// Rejects a manifest that differs from what the device wrote. An unreadable manifest is not rejected here; it is one
-  /// of the losses that cause a warning.
+  /// Rejects a manifest that differs from what the device wrote. An unreadable manifest is not rejected, because it only
+  /// causes a warning about what is lost.
   private func requireIntactManifest(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
     guard let fileList = try? loaded.archive.fileList(with: keys),
       let finding = fileList.findings.first(where: { $0.blocks(.rewriting) })
@@ -226,7 +227,7 @@ struct Rekey: RunnableCommand {
     throw CommandError(backup: finding.refusal, name: loaded.name)
   }
 
-  /// Warns about damage, which another password does not repair.
+  /// Warns about damage, which a new password does not repair.
   private func warnAboutLosses(of loaded: LoadedBackup, keys: ClassKeys, in session: Session) {
     for loss in loaded.archive.visibleLosses(with: keys) {
       session.warn(
@@ -237,7 +238,8 @@ struct Rekey: RunnableCommand {
 
   // MARK: The report
 
-  /// Reports that the backup already has the new password. Removes leftovers of killed commands.
+  /// Reports that the backup already has the new password. Also removes leftovers of killed commands, except in a dry
+  /// run.
   private func reportNothingToDo(_ loaded: LoadedBackup, at path: String, in session: Session) throws {
     if !dryRun.isOn { BackupRewriter().removeLeftovers(of: loaded.archive, at: path) }
     let sentence = "Nothing to do: \(UntrustedText.escaped(loaded.name)) already has this password."
@@ -245,11 +247,11 @@ struct Rekey: RunnableCommand {
       loaded, loaded.archive.keybag, doneSentence: sentence, dryRunSentence: sentence, isWritten: false, in: session)
   }
 
-  /// Reports a changed password, or the same password, possibly with another iteration count.
+  /// Reports that the backup was rekeyed, with a new password or with the current password.
   private func reportChange(
     of loaded: LoadedBackup, to newKeybag: Keybag, isSamePassword: Bool, in session: Session
   ) throws {
-    let changesIterations = newKeybag.secondRound?.rounds != loaded.archive.keybag.secondRound?.rounds
+    let changesIterations = newKeybag.secondStep?.iterations != loaded.archive.keybag.secondStep?.iterations
     let consequence =
       switch (isSamePassword, changesIterations) {
       case (true, true): "Its password has not changed; its iteration count has."
@@ -264,7 +266,7 @@ struct Rekey: RunnableCommand {
 
   /// Prints the result.
   ///
-  /// - Parameter isKeyProven: Whether an item confirms the device key; `nil` if none was used.
+  /// - Parameter isKeyProven: Whether an item confirms the device key; `nil` if no device key was used.
   func report(
     _ loaded: LoadedBackup, _ keybag: Keybag, doneSentence: String, dryRunSentence: String, isWritten: Bool = true,
     isKeyProven: Bool? = nil, in session: Session

@@ -1,13 +1,13 @@
 import KeyhaulKit
 
-/// A keybag with new salts for a new password. If the password is available early, its key is derived in parallel with
-/// the old one's.
+/// A keybag with new salts for a new password. If the new password is available early, its key is derived in parallel
+/// with the old password's key.
 final class RekeyedKeybag {
   /// The backup's keybag with new salts, whose class keys are not wrapped for the new password yet.
   private let keybag: Keybag
   /// The backup's name in messages.
   private let name: String
-  /// The maximum number of iterations.
+  /// The maximum number of iterations for the new password's key.
   private let limit: Int
   /// The new password once it was read.
   private var newPassword: ReusablePassword?
@@ -29,7 +29,7 @@ final class RekeyedKeybag {
     }
   }
 
-  /// Starts to derive the new password's key, unless this has already begun.
+  /// Reads the new password and starts to derive its key. Does nothing if the password was already read.
   func prefetch(_ read: () throws(CommandError) -> Secret) throws(CommandError) {
     guard newPassword == nil else { return }
     let password = try password(read)

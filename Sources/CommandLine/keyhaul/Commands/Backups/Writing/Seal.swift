@@ -28,7 +28,7 @@ struct Seal: RunnableCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func run(in session: Session) throws -> CommandExitStatus {
-    // The seal is written next to the file that a link points to.
+    // The seal is written next to the file that a link points to, not next to the link.
     let backup = try SourceResolver(session).backup(archive)
     let path = URL(filePath: try backup.requirePath(for: "seal")).resolvingSymlinksInPath().path
     let loaded = try backup.open(

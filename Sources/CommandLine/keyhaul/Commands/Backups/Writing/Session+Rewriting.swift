@@ -23,7 +23,7 @@ extension Session {
         (report) throws(KeyhaulError) in
         try streaming(to: output) { () throws(KeyhaulError) in
           try committing(change) { () throws(KeyhaulError) in
-            // The session has locked the backup since it was opened.
+            // The session has held the backup's file lock since the backup was opened.
             try write(BackupRewriter(locks: false), report.updateUnlessInterrupted)
           }
         }
@@ -37,8 +37,8 @@ extension Session {
     }
   }
 
-  /// Writes a backup. If it writes to standard output, the first signal ends the program immediately, because nothing
-  /// else is changed and the write may wait for a reader.
+  /// Writes a backup. If the backup goes to standard output, the first signal ends the program immediately, because no
+  /// file is changed and the write may wait for a reader.
   func streaming<Written, Failure: Error>(
     to output: String?, _ write: () throws(Failure) -> Written
   ) throws(Failure) -> Written {
@@ -47,7 +47,7 @@ extension Session {
 
   /// Warns about files in the backup's folder that are not part of the backup, and so are not in the copy.
   func warn(aboutUnrelatedFiles unrelatedFiles: [String]) {
-    // SQLite recreates Manifest.db-shm, which is only the index of a log.
+    // SQLite recreates Manifest.db-shm, which is only the index of the write-ahead log.
     let files = unrelatedFiles.filter { $0.split(separator: "/").last != "Manifest.db-shm" }
     guard let first = files.first else { return }
     warn(

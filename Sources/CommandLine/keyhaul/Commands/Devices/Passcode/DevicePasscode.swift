@@ -1,7 +1,7 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// `keyhaul device passcode set`: sets the passcode of a device without one.
+/// `keyhaul device passcode set`: sets the passcode of a device that has no passcode.
 struct DevicePasscodeSet: RunnableCommand {
   static let helpScreen = HelpScreen(
     sentence: "Set the passcode of a device that has none",
@@ -19,16 +19,16 @@ struct DevicePasscodeSet: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
-    let before = try device.withSession(.reading) { try DeviceReport($0) }
-    let name = before.name
-    guard before.isPasscodeSet == false else {
+    let oldReport = try device.withSession(.reading) { try DeviceReport($0) }
+    let name = oldReport.name
+    guard oldReport.isPasscodeSet == false else {
       let error = KeyhaulError(.passcodeSet, name, "the set command works only on a device without a passcode")
       throw CommandError(error, device: name)
     }
     let secret = try session.password(newPasscode, of: name, isNew: true)
     if dryRun.isOn {
       try session.announce("Would set the passcode of \(name).")
-      if session.isJSON { try session.writeDocument(before.document([("dry_run", true)])) }
+      if session.isJSON { try session.writeDocument(oldReport.document([("dry_run", true)])) }
       return .ok
     }
     let report = try device.withSession(.writing) { openDevice in
@@ -64,18 +64,18 @@ struct DevicePasscodeChange: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
-    let before = try device.withSession(.reading) { openDevice in
+    let oldReport = try device.withSession(.reading) { openDevice in
       try openDevice.requireChangeablePasscode()
       return try DeviceReport(openDevice)
     }
-    let name = before.name
+    let name = oldReport.name
     let currentPasscode = try session.password(passcode, of: name)
     let newPasscode = try session.password(newPasscode, of: name, isNew: true)
     let isSamePasscode = newPasscode.matches(currentPasscode)
     if dryRun.isOn {
       try session.announce(
         "Would change the passcode of \(name) if the current passcode given is right. A dry run does not check it.")
-      if session.isJSON { try session.writeDocument(before.document([("dry_run", true)])) }
+      if session.isJSON { try session.writeDocument(oldReport.document([("dry_run", true)])) }
       return .ok
     }
     let report = try device.withSession(.writing) { openDevice in
@@ -92,7 +92,7 @@ struct DevicePasscodeChange: RunnableCommand {
   }
 }
 
-/// `keyhaul device passcode remove`: removes the passcode, and destroys the items that need one.
+/// `keyhaul device passcode remove`: removes the passcode, and destroys the items that need a passcode.
 struct DevicePasscodeRemove: RunnableCommand {
   static let helpScreen = HelpScreen(
     sentence: "Remove the passcode and destroy the items that need one",
@@ -108,13 +108,13 @@ struct DevicePasscodeRemove: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
-    let (before, passcodeOnlyCount) = try device.withSession(.reading) { openDevice in
+    let (oldReport, passcodeOnlyCount) = try device.withSession(.reading) { openDevice in
       try openDevice.requireChangeablePasscode()
       return (try DeviceReport(openDevice), try openDevice.passcodeOnlyItemCount())
     }
-    let name = before.name
+    let name = oldReport.name
     let items = HumanReadable.count(passcodeOnlyCount, "passcode-only item")
-    if dryRun.isOn { return try showRemoval(before, passcodeOnlyCount: passcodeOnlyCount, in: session) }
+    if dryRun.isOn { return try showRemoval(oldReport, passcodeOnlyCount: passcodeOnlyCount, in: session) }
     if passcodeOnlyCount > 0 {
       try session.confirm(
         "Remove the passcode of \(name) and destroy \(items) for good?",
@@ -122,7 +122,7 @@ struct DevicePasscodeRemove: RunnableCommand {
     }
     let secret = try session.password(passcode, of: name)
     let (report, destroyedCount) = try device.withSession(.writing) { openDevice in
-      try openDevice.requireUnchanged(since: before.record.revision)
+      try openDevice.requireUnchanged(since: oldReport.record.revision)
       let destroyedCount = try session.committing(CommittedChange("the passcode of \(name) was removed", of: name)) {
         () throws(KeyhaulError) in try openDevice.removePasscode(secret)
       }
@@ -162,7 +162,7 @@ extension DeviceSession {
     }
   }
 
-  /// Returns the number of items that are destroyed with the passcode. Needs no key.
+  /// Returns the number of items that removing the passcode destroys. No item has to be decrypted for this.
   fileprivate func passcodeOnlyItemCount() throws -> Int {
     try keychain.rowSummaries(includingTombstones: false).count { $0.protection == .whenPasscodeSetThisDeviceOnly }
   }
