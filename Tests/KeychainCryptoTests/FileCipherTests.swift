@@ -63,7 +63,7 @@ struct FileCipherTests {
     for stored in padded + withInvalidPadding + withIncompleteBlock + [[]] {
       let decrypted = stored.count % 16 == 0 && !stored.isEmpty ? try FileCipher.decrypt(stored, key: key()) : nil
       for chunkSize in [1, 15, 16, 17, 33, 100] {
-        var ending = FileEnding(of: try FileDecryptor(key: key()))
+        var ending = FileEnding(decryptor: try FileDecryptor(key: key()))
         for chunk in chunks(of: stored, size: chunkSize) { chunk.withUnsafeBytes { ending.update($0) } }
         let result = try ending.finish()
         #expect(result.hasValidPadding == decrypted?.hasValidPadding ?? false)

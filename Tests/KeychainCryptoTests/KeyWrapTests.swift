@@ -78,11 +78,12 @@ enum OpenSSLOracle {
     return Array(output.prefix(Int(count)))
   }
 
-  static func pbkdf2(digest: OpaquePointer?, password: [UInt8], salt: [UInt8], rounds: Int, count: Int) -> [UInt8] {
+  static func pbkdf2(digest: OpaquePointer?, password: [UInt8], salt: [UInt8], iterations: Int, count: Int) -> [UInt8] {
     var output = [UInt8](repeating: 0, count: count)
     let passwordCharacters = password.map { CChar(bitPattern: $0) }
     PKCS5_PBKDF2_HMAC(
-      passwordCharacters, Int32(password.count), salt, Int32(salt.count), Int32(rounds), digest, Int32(count), &output)
+      passwordCharacters, Int32(password.count), salt, Int32(salt.count), Int32(iterations), digest, Int32(count),
+      &output)
     return output
   }
 }

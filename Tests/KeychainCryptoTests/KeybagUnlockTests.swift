@@ -65,7 +65,7 @@ struct KeybagUnlockTests {
     let backup = try SyntheticBackup()
     let result = try PBKDF2.sha256(
       password: Secret(utf8: backup.password), salt: #require(backup.keybag.dpsl),
-      rounds: Int(#require(backup.keybag.dpic)), count: 32)
+      iterations: Int(#require(backup.keybag.dpic)), count: 32)
     #expect(try result.revealed == backup.vectors["dpsl_key_hex"].bytes)
   }
 
