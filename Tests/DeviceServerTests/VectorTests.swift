@@ -103,9 +103,9 @@ struct VectorTests {
       "Request": .string("MobileGestalt"), "MobileGestaltKeys": .array([.string("PasswordConfigured")]),
     ])
     try check(.dictionary(diagnostics.answer), "diag.MobileGestalt.answer")
-    let success = DeviceLink.response(nil)
+    let success = DeviceLink.response(failure: nil)
     try check(.array([.string("DLMessageProcessMessage"), success]), "dl.Response.ok")
-    let wrongPassword = DeviceLink.response(BackupFailure(.wrongPassword, BackupFailure.wrongPassword))
+    let wrongPassword = DeviceLink.response(failure: BackupFailure(.wrongPassword, BackupFailure.wrongPassword))
     try check(.array([.string("DLMessageProcessMessage"), wrongPassword]), "dl.Response.207")
   }
 
