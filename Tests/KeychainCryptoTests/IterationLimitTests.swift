@@ -103,7 +103,7 @@ struct ExcessiveIterationCountTests {
     #expect(excessiveCount(sha256: 50_000_001, sha1: 10_000)?.usual == 10_000_000)
   }
 
-  @Test("The larger of two excessive counts is reported, with its factor")
+  @Test("Of two excessive counts, the count with the larger factor is reported")
   func multiples() {
     #expect(excessiveCount(sha1: 4_000_000)?.multiple == 400)
     #expect(excessiveCount(sha1: 59_999)?.multiple == 5)

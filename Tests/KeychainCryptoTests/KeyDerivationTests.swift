@@ -32,7 +32,7 @@ struct PBKDF2Tests {
   }
 
   @Test(
-    "Both engines agree with OpenSSL for every length of password and salt and every small count",
+    "Both engines agree with OpenSSL for passwords and salts of various lengths and for few iterations",
     arguments: [0, 1, 19, 20, 21, 31, 32, 55, 56, 63, 64, 65, 128, 1000])
   func everyLength(passwordCount: Int) throws {
     var random = SeededRandom(seed: UInt64(passwordCount))
@@ -43,7 +43,7 @@ struct PBKDF2Tests {
     }
   }
 
-  @Test("Both engines agree for every salt length around the end of a block")
+  @Test("Both engines agree for every salt of up to 200 bytes")
   func saltLengths() throws {
     for saltCount in 0...200 {
       try compare(password: [1, 2, 3], salt: (0..<saltCount).map { UInt8($0) }, iterations: 2)
@@ -57,8 +57,8 @@ struct PBKDF2Tests {
       iterations: 50, count: count)
   }
 
-  @Test("Both engines agree for counts around the end of a chunk", arguments: [-1, 0, 1, 2])
-  func chunks(difference: Int) throws {
+  @Test("Both engines agree for iteration counts around the first progress report", arguments: [-1, 0, 1, 2])
+  func progressIntervals(difference: Int) throws {
     try compare(password: [7], salt: [8, 9], iterations: PBKDF2.progressInterval + difference)
   }
 
@@ -124,7 +124,7 @@ struct PBKDF2Tests {
       }
       #expect(reports == [PBKDF2.progressInterval + 1, PBKDF2.progressInterval * 2 + 1, iterations])
 
-      // 32 bytes are two blocks of SHA-1, so each round is half of the work.
+      // 32 bytes are two blocks of SHA-1, so each block is half of the work.
       reports = []
       _ = try PBKDF2.sha1(password: password, salt: [1], iterations: iterations, count: 32, engine: engine) { done in
         reports.append(done)
@@ -135,7 +135,7 @@ struct PBKDF2Tests {
     }
   }
 
-  @Test("A false result stops either hash with either engine within a chunk", arguments: engines)
+  @Test("A derivation with either hash ends when the progress closure returns false", arguments: engines)
   func stopped(engine: PBKDF2.Engine) throws {
     let iterations = Int(Int32.max)
     var callCount = 0
@@ -269,7 +269,7 @@ struct StoppedDerivationTests {
     return reports
   }
 
-  @Test("A derivation can be canceled in the only step of an old keybag, and in either of two")
+  @Test("A derivation can be canceled in the only step of an old keybag, and in either of two steps")
   func everyStep() {
     // With SHA-1, a report counts half of the iterations: 32 bytes are two blocks.
     #expect(reports(sha1: .max, cancelingAbove: 0) == [(PBKDF2.progressInterval + 1) / 2])
@@ -277,7 +277,7 @@ struct StoppedDerivationTests {
     #expect(reports(sha256: 1, sha1: .max, cancelingAbove: 1) == [1, 1 + (PBKDF2.progressInterval + 1) / 2])
   }
 
-  @Test("The passcode derivation of a device can be canceled within a chunk")
+  @Test("The passcode derivation of a device can be canceled at the first progress report")
   func devicePasscode() throws {
     let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
     var reports: [Int] = []
@@ -323,7 +323,7 @@ struct HardwareTests {
     try HardwareUID(Secret(copying: (0..<32).map { UInt8($0) }))
   }
 
-  // Computed with Python's hashlib and its `cryptography` package, and with the salt a0 a1 ... b3. P is
+  // Computed with Python's hashlib and `cryptography` package, with the salt a0 a1 ... b3. P is
   // pbkdf2_hmac("sha1", passcode, salt, 1, 32). For each n in 1...iterations, the eight little-endian words of P are xored
   // with n. AES-256-CBC with the UID 00 01 ... 1f and a zero IV encrypts all blocks as one chain. The key is the xor of
   // all 32-byte results.

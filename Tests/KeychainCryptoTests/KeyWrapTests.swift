@@ -41,7 +41,7 @@ struct KeyWrapTests {
     #expect(!isOpen)
   }
 
-  @Test("Keys and wrapping keys of other lengths are rejected")
+  @Test("Keys and wrapping keys of unsupported lengths are rejected")
   func wrongSizes() {
     #expect(throws: DataProtectionError.self) {
       _ = try KeyWrap.wrap(Secret(copying: [1, 2, 3]), with: Secret(copying: [UInt8](repeating: 1, count: 32)))
@@ -52,7 +52,7 @@ struct KeyWrapTests {
     }
   }
 
-  @Test("The key wrap agrees with OpenSSL's own", arguments: [16, 24, 32, 40, 64, 128])
+  @Test("The wrapped key equals the result of OpenSSL's key wrap", arguments: [16, 24, 32, 40, 64, 128])
   func openSSL(count: Int) throws {
     var random = SeededRandom(seed: UInt64(count))
     for _ in 0..<20 {
