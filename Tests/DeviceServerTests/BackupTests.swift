@@ -92,7 +92,7 @@ struct BackupTests {
       ])
   }
 
-  @Test("A backup is refused if only the reserve is free on the client's disk")
+  @Test("A backup is refused if the client's disk has only the reserved space free")
   func noSpace() throws {
     let phone = try phone()
     let client = MemoryClient(freeByteCount: 128 << 20)
@@ -111,7 +111,7 @@ struct BackupTests {
     #expect(MemoryClient().run(request("Backup", phone), on: phone.served) == ErrorCode.deviceLocked)
   }
 
-  @Test("A restore to the same device restores all items, and one that ends after any byte changes nothing")
+  @Test("A restore to the same device restores all items, and an interrupted restore changes nothing")
   func restore() throws {
     let phone = try phone()
     let files = try makeBackup(of: phone)
@@ -161,7 +161,7 @@ struct BackupTests {
     #expect(try accounts(on: phone) == ["mail", "token"])
   }
 
-  @Test("A backup with a password restores to another device all items except this-device-only ones")
+  @Test("A backup with a password restores all items except this-device-only items to another device")
   func restoreElsewhere() throws {
     let oldPhone = try phone()
     #expect(setPassword("horse", of: oldPhone) == ErrorCode.success)
@@ -238,7 +238,7 @@ struct BackupTests {
     #expect(!phone.served.isBackupEncrypted)
   }
 
-  @Test("A password that is too long or not text is refused, and does not count as none")
+  @Test("A password that is too long or not text is refused, and the old password stays")
   func invalidPasswords() throws {
     let phone = try phone()
     #expect(setPassword("old", of: phone) == ErrorCode.success)
@@ -284,7 +284,7 @@ struct BackupTests {
     #expect(content.contains(requestName == "Info" ? "KeychainDomain" : Self.keychainFileID))
   }
 
-  @Test("The device unpacks all files of the client's backup, or only one, and reports a missing file")
+  @Test("The device unpacks all files of the client's backup or a single file, and reports a missing file")
   func unpacking() throws {
     let phone = try phone()
     let udid = phone.served.udid

@@ -122,13 +122,13 @@ struct LockdownTests {
     #expect(prompts.all.count == 3)
   }
 
-  @Test("A device that trusts only one client refuses each later one")
+  @Test("A device that trusts only one client refuses all later clients")
   func consentForOneClient() {
     let authorizer = PairingAuthorizer(device: "phone", .once)
     #expect([authorizer.decide(), authorizer.decide(), authorizer.decide()] == [.granted, .refused, .refused])
   }
 
-  @Test("A port accepts one connection, for the pairing that it was issued for")
+  @Test("An issued port can be claimed once, and up to 64 issued ports can be unused")
   func ports() throws {
     let ports = ServicePorts()
     let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))
@@ -154,7 +154,7 @@ struct LockdownTests {
     #expect(host.addListener(channels[8]))
   }
 
-  @Test("Removing a pairing from a device also removes the computer's record of it")
+  @Test("Removing a pairing from a device also removes the computer's record of the pairing")
   func forgetting() throws {
     let phone = try ServedPhone()
     let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))

@@ -90,7 +90,7 @@ struct MaliciousClientTests {
     #expect(SharedFiles.normalized([0xFF]) == nil)
   }
 
-  @Test("The shared tree has at most 64 entries with its root, and files of at most 16 MiB")
+  @Test("The shared tree has at most 64 entries including its root, and files of at most 16 MiB")
   func sharedTreeLimits() {
     let files = SharedFiles()
     let directoryCount = (0..<100).count { files.makeDirectory("/\($0)") }
@@ -111,7 +111,7 @@ struct MaliciousClientTests {
     #expect(!files.remove("/"))
   }
 
-  @Test("A connection without a thread is closed and logged")
+  @Test("A connection for which no thread can be started is closed and logged")
   func refusedThreads() throws {
     let phone = try ServedPhone()
     let lines = LineRecorder()

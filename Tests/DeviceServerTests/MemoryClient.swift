@@ -18,9 +18,9 @@ final class MemoryClient: ByteChannel {
     var files: [String: [UInt8]] = [:]
     var directories: Set<String> = []
     var freeByteCount: Int64 = 1 << 40
-    /// The bytes that the device has not read.
+    /// The bytes that the device has not read yet.
     var input: [UInt8] = []
-    /// The bytes of the device that are not processed.
+    /// The bytes from the device that are not processed yet.
     var received: [UInt8] = []
     var messages: [String] = []
     var isReceivingFiles = false
@@ -107,7 +107,7 @@ final class MemoryClient: ByteChannel {
 
   /// Processes the next message of the device.
   ///
-  /// - Returns: Whether it was complete.
+  /// - Returns: Whether the message was complete.
   private static func receiveMessage(_ state: inout State) -> Bool {
     guard state.received.count >= 4 else { return false }
     let end = 4 + bigEndianNumber(state.received[0..<4])

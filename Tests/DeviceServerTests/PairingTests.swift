@@ -21,7 +21,7 @@ enum PairRequest {
 
 @Suite("Pairing")
 struct PairingTests {
-  @Test("A pairing accepts the certificate that its client presents in TLS, and no other captured certificate")
+  @Test("A pairing accepts its client's host and root certificates, and no other captured certificate")
   func clientCertificates() throws {
     let records = try #require(try ProtocolVector.file()["pairRecords"] as? [[String: Any]])
     let digests = try records.map { try #require($0["derSHA256"] as? [String: String]) }
@@ -32,8 +32,8 @@ struct PairingTests {
       #expect(acceptedDigests.contains(try #require(digests[index][presentedName])))
       for (otherIndex, otherDigests) in digests.enumerated() {
         for (name, digest) in otherDigests {
-          let isOfClient = otherIndex == index && (name == "HostCertificate" || name == "RootCertificate")
-          #expect(acceptedDigests.contains(digest) == isOfClient, "\(name) of \(otherIndex)")
+          let isExpected = otherIndex == index && (name == "HostCertificate" || name == "RootCertificate")
+          #expect(acceptedDigests.contains(digest) == isExpected, "\(name) of \(otherIndex)")
         }
       }
     }
@@ -73,7 +73,7 @@ struct PairingTests {
     }
   }
 
-  @Test("The 65th pairing removes the oldest one")
+  @Test("The 65th pairing removes the oldest pairing")
   func manyPairings() throws {
     var file = try PairingFile()
     for number in 0..<65 {

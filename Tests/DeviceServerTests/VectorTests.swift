@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Captured messages of backup clients")
 struct VectorTests {
-  @Test("The file of captured messages has all 114 of them")
+  @Test("The vectors contain all 114 captured messages")
   func count() {
     #expect(ProtocolVector.all.count == 114)
   }
@@ -103,9 +103,9 @@ struct VectorTests {
       "Request": .string("MobileGestalt"), "MobileGestaltKeys": .array([.string("PasswordConfigured")]),
     ])
     try check(.dictionary(diagnostics.answer), "diag.MobileGestalt.answer")
-    let success = DeviceLink.response(nil)
+    let success = DeviceLink.response(failure: nil)
     try check(.array([.string("DLMessageProcessMessage"), success]), "dl.Response.ok")
-    let wrongPassword = DeviceLink.response(BackupFailure(.wrongPassword, BackupFailure.wrongPassword))
+    let wrongPassword = DeviceLink.response(failure: BackupFailure(.wrongPassword, BackupFailure.wrongPassword))
     try check(.array([.string("DLMessageProcessMessage"), wrongPassword]), "dl.Response.207")
   }
 
@@ -126,7 +126,7 @@ struct VectorTests {
     }
   }
 
-  @Test("A lock of another connection is busy, and is free when that connection ends")
+  @Test("A file lock of another connection is busy until that connection ends")
   func busyLock() throws {
     let files = SharedFiles()
     let open = try fileConduitPacket("afc.open.lockfile.request")
@@ -151,7 +151,7 @@ struct FileStreamTests {
 
   private func bytes(of name: String) throws -> [UInt8] { try ProtocolVector.named(name).bytes }
 
-  @Test("The bytes of an uploaded file are those that clients accepted")
+  @Test("A file is uploaded with the bytes that clients accepted")
   func upload() throws {
     let vector = try ProtocolVector.named("dl.UploadFiles.files")
     let stream = vector.bytes

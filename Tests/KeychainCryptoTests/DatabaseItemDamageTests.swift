@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-/// The parts of an archive of a database item, which is a binary property list of fewer than 256 objects.
+/// The layout of an archive in a database item. It is a binary property list of fewer than 256 objects.
 ///
 /// At its end are the offsets of its objects and a trailer of 32 bytes:
 ///
@@ -108,7 +108,7 @@ struct DatabaseItemDamageTests {
     (0...(blob.count - part.count)).first { blob[$0..<($0 + part.count)].elementsEqual(part) }
   }
 
-  @Test("An item with a flipped bit is rejected, or unchanged if the bit has no meaning (15,824; 400 in a quick run)")
+  @Test("An item with a flipped bit is rejected, or unchanged if the bit is unused (15,824 bits; 400 in a quick run)")
   func everyBit() throws {
     let withoutEffect = try bytesWithoutEffect().values.reduce(into: Set<Int>()) { $0.formUnion($1) }
     let before = try keys.open(row: blob, kind: .genericPassword)
@@ -133,7 +133,7 @@ struct DatabaseItemDamageTests {
     return item
   }
 
-  @Test("A truncated item is malformed, and nothing in it can be decrypted (1,977; 100 in a quick run)")
+  @Test("A truncated item is malformed, and no part is decrypted (1,977 lengths; 100 in a quick run)")
   func everyLength() throws {
     for count in Cases.chosen(0..<blob.count, quick: 100) {
       let opened = try keys.open(row: Array(blob.prefix(count)), kind: .genericPassword)
@@ -189,7 +189,7 @@ struct DatabaseItemSealingTests {
     }
   }
 
-  @Test("An unwrapped key decrypts the secret, and a key of another length does not")
+  @Test("An unwrapped key decrypts the secret, and a key of a wrong length does not")
   func unwrappedKey() throws {
     let vector = try #require(DatabaseItemVector.all().first { $0.wrapping == .classKey })
     let inputs = try vector.vector["inputs"]
@@ -226,7 +226,7 @@ struct DatabaseItemSealingTests {
     }
   }
 
-  @Test("An item with unusual padding is decrypted, and one without padding is rejected")
+  @Test("An item with unusual padding is decrypted, and an item with a wrong padding length is rejected")
   func unusualPadding() throws {
     let vector = try #require(DatabaseItemVector.all().first)
     let keys = try vector.keys()
@@ -242,15 +242,16 @@ struct DatabaseItemSealingTests {
     }
   }
 
-  /// Returns the item of a vector with these bytes after its secret, instead of the padding of a writer.
+  /// Encrypts the item of a vector with the given bytes as the padding of its secret.
   private func encrypt(_ vector: DatabaseItemVector, secretPadding: [UInt8]) throws -> DatabaseItemBlob {
     let original = try DatabaseItemBlob(parsing: vector.blob)
-    let material = try vector.material()
+    let randomValues = try vector.randomValues()
     let padded = try SensitiveBytes(copying: vector.vector["expect"]["secret_der"].bytes + secretPadding)
-    let sealed = try vector.keys().withCipher { workspace in
-      try workspace.seal(padded, key: material.secretKey, nonce: material.nonces.secret)
+    let nonce = randomValues.nonces.secret
+    let sealed = try vector.keys().withCipher { cipher in
+      try cipher.seal(padded, key: randomValues.secretKey, nonce: nonce)
     }
-    let box = try ArchivedBox(nonce: material.nonces.secret, ciphertext: sealed.ciphertext, tag: sealed.tag).archive()
+    let box = try ArchivedBox(nonce: nonce, ciphertext: sealed.ciphertext, tag: sealed.tag).archive()
     return try DatabaseItemBlob(
       version: original.version, keyClass: original.keyClass, attributes: original.attributes,
       secret: .init(box: box, keyWrap: original.secret.keyWrap, tamperCheck: original.secret.tamperCheck))

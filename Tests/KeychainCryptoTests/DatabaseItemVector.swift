@@ -58,7 +58,7 @@ struct DatabaseItemVector {
       classKeys: inputs.has("class_key") ? [keyClass: SensitiveBytes(inputs["class_key"])] : [:])
   }
 
-  func material() throws -> DatabaseItemRandomValues {
+  func randomValues() throws -> DatabaseItemRandomValues {
     let inputs = try vector["inputs"]
     let nonces = try inputs["nonces"]
     return DatabaseItemRandomValues(

@@ -5,9 +5,9 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("Database items and vectors of other code")
+@Suite("Database items in vectors that other code created")
 struct DatabaseItemVectorTests {
-  @Test("item_blobs: encrypting every item gives its bytes, part by part")
+  @Test("item_blobs: encrypting every item gives the recorded bytes of each part")
   func sealing() throws {
     let vectors = try DatabaseItemVector.all()
     #expect(vectors.count == 6)
@@ -16,7 +16,7 @@ struct DatabaseItemVectorTests {
       let keys = try vector.keys()
       let blob = try keys.seal(
         vector.item, accessControl: vector.accessControl, version: vector.version, wrapping: vector.wrapping,
-        generation: vector.storedClass.generation, vector.material())
+        generation: vector.storedClass.generation, vector.randomValues())
       #expect(try vector.accessControl.serialized() == expected["access_control_der"].bytes)
       #expect(try vector.item.digest() == expected["sha1"].bytes)
       #expect(try blob.attributes.wrappedKey == expected["metadata_key_archive"].bytes)
@@ -73,8 +73,8 @@ struct DatabaseItemVectorTests {
     #expect(opened.verdict == .accessControl && opened.item == nil)
   }
 
-  /// Rows of versions 4 to 6, which Keyhaul does not decrypt. The dictionary of keys in the first row is
-  /// malformed: it is two bytes longer than the blob's length field.
+  /// The rows of version 6, which are reported as unsupported. In the first row, the dictionary of keys is two bytes longer
+  /// than the blob's length field states. The second row has a format of old Simulators.
   private static let namesOfUnsupportedVersions = ["v6-device", "v6-simulator"]
 
   @Test("faults: every damaged item gives its verdict, and only the intact parts are decrypted")
@@ -92,7 +92,7 @@ struct DatabaseItemVectorTests {
     }
   }
 
-  /// The blobs of entries that have their own, by name.
+  /// Returns the blobs by the names of the entries that contain them.
   private func namedBlobs(in faults: [TestVectors]) throws -> [String: [UInt8]] {
     var blobs: [String: [UInt8]] = [:]
     for fault in faults where fault.has("blob_base64") {

@@ -42,7 +42,7 @@ struct DerivationEstimateTests {
 
   @Test("The estimate is the time of a sample, multiplied by the ratio of the iterations")
   func scaled() throws {
-    // A sample of 20,000 iterations takes 2 ms. The 10,000 iterations of SHA-1 are their own sample.
+    // A sample of 20,000 iterations takes 2 ms. The 10,000 iterations of SHA-1 are measured completely, as one sample.
     let estimate = try parameters(sha256: 10_000_000, sha1: 10_000).estimatedDuration(
       by: TickingClock(.milliseconds(2)))
     #expect(estimate == .milliseconds(1000 + 2))

@@ -14,7 +14,7 @@ struct EnclaveKeyTests {
 
   private func chip(uid: [UInt8] = uid) throws -> HardwareUID { try HardwareUID(Secret(copying: uid)) }
 
-  @Test("Wrapping a key gives the bytes that another implementation gives")
+  @Test("Wrapping a key gives the same bytes as another implementation")
   func knownAnswer() throws {
     let wrapped = try chip().wrapEnclaveKey(Secret(copying: Array(0x20..<0x40)), for: .whenUnlockedThisDeviceOnly)
     #expect(wrapped.hex == Self.wrappedKey)
@@ -43,7 +43,7 @@ struct EnclaveKeyTests {
     }
   }
 
-  @Test("A wrapped key cannot be unwrapped after a change of a bit or of its length")
+  @Test("A wrapped key with a flipped bit or a changed length cannot be unwrapped")
   func changes() throws {
     let wrapped = try [UInt8](hex: Self.wrappedKey)
     for bit in 0..<wrapped.count * 8 {

@@ -32,7 +32,7 @@ struct ErrorTextTests {
     }
   }
 
-  @Test("The error categories that programs use are distinct")
+  @Test("Each error has the category that programs expect")
   func categories() {
     func category(_ code: DataProtectionError.Code) -> ErrorCategory { DataProtectionError(code, "").category }
     #expect(category(.wrongPassword) == .wrongPassword)
@@ -55,7 +55,7 @@ struct ErrorTextTests {
   }
 
   @Test(
-    "Digits of numbers are grouped by threes",
+    "Large numbers have thousands separators",
     arguments: [
       (0, "0"), (999, "999"), (1000, "1,000"), (20_000_000, "20,000,000"), (-1, "-1"), (-1000, "-1,000"),
       (-100, "-100"),

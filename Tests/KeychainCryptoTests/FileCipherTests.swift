@@ -54,7 +54,7 @@ struct FileCipherTests {
     #expect(end.hasValidPadding)
   }
 
-  @Test("The end of a file shows the same length and padding as decrypting all of it")
+  @Test("The end of a file shows the same length and padding as decrypting the whole file")
   func ending() throws {
     let plain = (0..<70).map { UInt8($0) }
     let padded = try (0...70).map { try FileCipher.encrypt(Array(plain.prefix($0)), key: key()) }
@@ -63,7 +63,7 @@ struct FileCipherTests {
     for stored in padded + withInvalidPadding + withIncompleteBlock + [[]] {
       let decrypted = stored.count % 16 == 0 && !stored.isEmpty ? try FileCipher.decrypt(stored, key: key()) : nil
       for chunkSize in [1, 15, 16, 17, 33, 100] {
-        var ending = FileEnding(of: try FileDecryptor(key: key()))
+        var ending = FileEnding(decryptor: try FileDecryptor(key: key()))
         for chunk in chunks(of: stored, size: chunkSize) { chunk.withUnsafeBytes { ending.update($0) } }
         let result = try ending.finish()
         #expect(result.hasValidPadding == decrypted?.hasValidPadding ?? false)
@@ -145,7 +145,7 @@ struct FileKeyTests {
     for count in [0, 3, 4, 43] { #expect(code(Array(field.prefix(count))) == .malformed) }
     #expect(code(field + [0]) == .malformed)
     #expect(code(field.flipping(bit: 100)) == .keyUnwrapFailed)
-    // Another class, one that the keybag lacks, and one whose key only the device has.
+    // A different class, a class that the keybag lacks, a class whose key only the device has, and an unknown class.
     #expect(code([4] + field.dropFirst()) == .keyUnwrapFailed)
     #expect(code([12] + field.dropFirst()) == .keyUnavailable)
     #expect(code([9] + field.dropFirst()) == .keyUnavailable)

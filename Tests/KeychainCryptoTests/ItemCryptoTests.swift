@@ -31,7 +31,7 @@ struct ItemDecryptionTests {
     }
   }
 
-  @Test("Without the device key, every item is decrypted except the this-device-only one")
+  @Test("Without the device key, every item except the this-device-only item is decrypted")
   func deviceBound() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
@@ -127,7 +127,7 @@ struct Curve25519FileKeyTests {
     #expect(try unwrap(wrappedKey) == vector["expect_file_key"].bytes)
   }
 
-  @Test("Every flipped bit of the wrapped key is detected, except the unused one in the ephemeral public key")
+  @Test("Every flipped bit of the wrapped key is detected, except the unused bit of the ephemeral public key")
   func flippedBits() throws {
     // X25519 ignores the top bit of the last byte (RFC 7748 §5).
     let unusedBit = Self.publicKeySize * 8 - 1
@@ -171,7 +171,7 @@ struct ItemOfIOS5Tests {
       tag: blob.tag)
   }
 
-  @Test("The item has version 2, and class keys decrypt it as its published item key does")
+  @Test("The item has version 2, and class keys decrypt it to the same bytes as its published item key")
   func decrypted() throws {
     #expect(blob.version == .v2)
     let plaintext = try #require(
@@ -212,7 +212,7 @@ final class ItemEncryptionTests {
   }
 
   @Test(
-    "An item survives a round trip in both modes and every class of a backup",
+    "An item survives a round trip in both modes and in every class of a backup",
     arguments: ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly },
     [ItemEncryptionMode.backup, .device])
   func roundTrip(protection: ProtectionClass, mode: ItemEncryptionMode) throws {
@@ -264,7 +264,7 @@ final class ItemEncryptionTests {
     #expect(errorText { _ = try lockedKeys.seal(item(), as: .backup) } == "locked")
   }
 
-  /// Returns the fault of an item error, another error as text, or `nil` if the closure throws no error.
+  /// Returns the text of an item error's fault or of any other error, or `nil` if the closure throws no error.
   private func errorText(_ body: () throws -> Void) -> String? {
     do {
       try body()

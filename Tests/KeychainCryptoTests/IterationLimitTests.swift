@@ -73,10 +73,10 @@ struct IterationLimitTests {
   @Test("The passcode derivation of a device has the same limit")
   func devicePasscode() throws {
     let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
-    _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: 100, acceptingAtMost: 100)
-    for rounds: UInt32 in [0, 101, .max] {
+    _ = try hardware.passcodeKey(passcode: .empty, salt: [1], iterations: 100, acceptingAtMost: 100)
+    for iterations: UInt32 in [0, 101, .max] {
       #expect(throws: DataProtectionError.self) {
-        _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: rounds, acceptingAtMost: 100)
+        _ = try hardware.passcodeKey(passcode: .empty, salt: [1], iterations: iterations, acceptingAtMost: 100)
       }
     }
   }
@@ -94,7 +94,7 @@ struct ExcessiveIterationCountTests {
   func bothSides() {
     #expect(IterationLimit.usualMultiple == 5)
     for sha1: UInt32 in [1, 10_000, 50_000] { #expect(excessiveCount(sha1: sha1) == nil) }
-    #expect(excessiveCount(sha1: 50_001)?.rounds == 50_001)
+    #expect(excessiveCount(sha1: 50_001)?.iterations == 50_001)
     #expect(excessiveCount(sha1: 50_001)?.usual == 10_000)
     for (sha256, sha1) in [(1, 1), (10_000_000, 10_000), (50_000_000, 50_000)] as [(UInt32, UInt32)] {
       #expect(excessiveCount(sha256: sha256, sha1: sha1) == nil)
@@ -103,12 +103,12 @@ struct ExcessiveIterationCountTests {
     #expect(excessiveCount(sha256: 50_000_001, sha1: 10_000)?.usual == 10_000_000)
   }
 
-  @Test("The larger of two excessive counts is reported, with its factor")
+  @Test("Of two excessive counts, the count with the larger factor is reported")
   func multiples() {
     #expect(excessiveCount(sha1: 4_000_000)?.multiple == 400)
     #expect(excessiveCount(sha1: 59_999)?.multiple == 5)
     #expect(excessiveCount(sha1: .max)?.multiple == 429_496)
-    #expect(excessiveCount(sha256: .max, sha1: 60_000)?.rounds == .max)
+    #expect(excessiveCount(sha256: .max, sha1: 60_000)?.iterations == .max)
     #expect(excessiveCount(sha256: 60_000_000, sha1: .max)?.usual == 10_000)
     #expect(excessiveCount(sha256: .max, sha1: .max)?.usual == 10_000)
   }

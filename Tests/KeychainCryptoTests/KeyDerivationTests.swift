@@ -13,54 +13,58 @@ struct PBKDF2Tests {
 
   /// Compares both hashes and both engines with OpenSSL's own PBKDF2.
   private func compare(
-    password: [UInt8], salt: [UInt8], rounds: Int, count: Int = 32, sourceLocation: SourceLocation = #_sourceLocation
+    password: [UInt8], salt: [UInt8], iterations: Int, count: Int = 32,
+    sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let details: Comment = "password \(password.count), salt \(salt.count), \(rounds) rounds, \(count) bytes"
-    let sha1 = OpenSSLOracle.pbkdf2(digest: EVP_sha1(), password: password, salt: salt, rounds: rounds, count: count)
+    let details: Comment = "password \(password.count), salt \(salt.count), \(iterations) iterations, \(count) bytes"
+    let sha1 = OpenSSLOracle.pbkdf2(
+      digest: EVP_sha1(), password: password, salt: salt, iterations: iterations, count: count)
     let sha256 = OpenSSLOracle.pbkdf2(
-      digest: EVP_sha256(), password: password, salt: salt, rounds: rounds, count: count)
+      digest: EVP_sha256(), password: password, salt: salt, iterations: iterations, count: count)
     for engine in Self.engines {
       let sha1Key = try PBKDF2.sha1(
-        password: Secret(copying: password), salt: salt, rounds: rounds, count: count, engine: engine)
+        password: Secret(copying: password), salt: salt, iterations: iterations, count: count, engine: engine)
       #expect(sha1Key.revealed == sha1, "SHA-1, \(engine), \(details)", sourceLocation: sourceLocation)
       let sha256Key = try PBKDF2.sha256(
-        password: Secret(copying: password), salt: salt, rounds: rounds, count: count, engine: engine)
+        password: Secret(copying: password), salt: salt, iterations: iterations, count: count, engine: engine)
       #expect(sha256Key.revealed == sha256, "SHA-256, \(engine), \(details)", sourceLocation: sourceLocation)
     }
   }
 
   @Test(
-    "Both engines agree with OpenSSL for every length of password and salt and every small count",
+    "Both engines agree with OpenSSL for passwords and salts of various lengths and for few iterations",
     arguments: [0, 1, 19, 20, 21, 31, 32, 55, 56, 63, 64, 65, 128, 1000])
   func everyLength(passwordCount: Int) throws {
     var random = SeededRandom(seed: UInt64(passwordCount))
     for saltCount in [0, 1, 20, 64, 1000] {
-      for rounds in [1, 2, 3, 7, 1000] {
-        try compare(password: random.bytes(passwordCount), salt: random.bytes(saltCount), rounds: rounds)
+      for iterations in [1, 2, 3, 7, 1000] {
+        try compare(password: random.bytes(passwordCount), salt: random.bytes(saltCount), iterations: iterations)
       }
     }
   }
 
-  @Test("Both engines agree for every salt length around the end of a block")
+  @Test("Both engines agree for every salt of up to 200 bytes")
   func saltLengths() throws {
-    for saltCount in 0...200 { try compare(password: [1, 2, 3], salt: (0..<saltCount).map { UInt8($0) }, rounds: 2) }
+    for saltCount in 0...200 {
+      try compare(password: [1, 2, 3], salt: (0..<saltCount).map { UInt8($0) }, iterations: 2)
+    }
   }
 
   @Test("Both engines agree for keys of any length", arguments: [1, 19, 20, 21, 31, 32, 33, 40, 60, 64, 65, 100, 1000])
   func outputLengths(count: Int) throws {
     try compare(
       password: Array("passwordPASSWORDpassword".utf8), salt: Array("saltSALTsaltSALTsaltSALTsaltSALTsalt".utf8),
-      rounds: 50, count: count)
+      iterations: 50, count: count)
   }
 
-  @Test("Both engines agree for counts around the end of a chunk", arguments: [-1, 0, 1, 2])
-  func chunks(difference: Int) throws {
-    try compare(password: [7], salt: [8, 9], rounds: PBKDF2.progressInterval + difference)
+  @Test("Both engines agree for iteration counts around the first progress report", arguments: [-1, 0, 1, 2])
+  func progressIntervals(difference: Int) throws {
+    try compare(password: [7], salt: [8, 9], iterations: PBKDF2.progressInterval + difference)
   }
 
   @Test("SHA-1 gives the results of RFC 6070")
   func rfc6070() throws {
-    let examples: [(password: String, salt: String, rounds: Int, key: String)] = [
+    let examples: [(password: String, salt: String, iterations: Int, key: String)] = [
       ("password", "salt", 1, "0c60c80f961f0e71f3a9b524af6012062fe037a6"),
       ("password", "salt", 2, "ea6c014dc72d6f8ccd1ed92ace1d41f0d8de8957"),
       ("password", "salt", 4096, "4b007901b765489abead49d926f721d065a429c1"),
@@ -74,7 +78,7 @@ struct PBKDF2Tests {
       let expected = try [UInt8](hex: example.key)
       for engine in Self.engines {
         let key = try PBKDF2.sha1(
-          password: Secret(utf8: example.password), salt: Array(example.salt.utf8), rounds: example.rounds,
+          password: Secret(utf8: example.password), salt: Array(example.salt.utf8), iterations: example.iterations,
           count: expected.count, engine: engine
         ).revealed
         #expect(key == expected)
@@ -84,7 +88,7 @@ struct PBKDF2Tests {
 
   @Test("SHA-256 gives the results of RFC 7914 §11, with two blocks each")
   func sha256Examples() throws {
-    let examples: [(password: String, salt: String, rounds: Int, key: String)] = [
+    let examples: [(password: String, salt: String, iterations: Int, key: String)] = [
       (
         "passwd", "salt", 1,
         "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc"
@@ -100,7 +104,7 @@ struct PBKDF2Tests {
       let expected = try [UInt8](hex: example.key)
       for engine in Self.engines {
         let key = try PBKDF2.sha256(
-          password: Secret(utf8: example.password), salt: Array(example.salt.utf8), rounds: example.rounds,
+          password: Secret(utf8: example.password), salt: Array(example.salt.utf8), iterations: example.iterations,
           count: expected.count, engine: engine
         ).revealed
         #expect(key == expected)
@@ -110,30 +114,30 @@ struct PBKDF2Tests {
 
   @Test("Progress increases to the end with either engine")
   func progress() throws {
-    let rounds = PBKDF2.progressInterval * 2 + 10
+    let iterations = PBKDF2.progressInterval * 2 + 10
     let password = Secret(utf8: "long")
     for engine in Self.engines {
       var reports: [Int] = []
-      _ = try PBKDF2.sha256(password: password, salt: [1], rounds: rounds, count: 32, engine: engine) { done in
+      _ = try PBKDF2.sha256(password: password, salt: [1], iterations: iterations, count: 32, engine: engine) { done in
         reports.append(done)
         return true
       }
-      #expect(reports == [PBKDF2.progressInterval + 1, PBKDF2.progressInterval * 2 + 1, rounds])
+      #expect(reports == [PBKDF2.progressInterval + 1, PBKDF2.progressInterval * 2 + 1, iterations])
 
-      // 32 bytes are two blocks of SHA-1, so each round is half of the work.
+      // 32 bytes are two blocks of SHA-1, so each block is half of the work.
       reports = []
-      _ = try PBKDF2.sha1(password: password, salt: [1], rounds: rounds, count: 32, engine: engine) { done in
+      _ = try PBKDF2.sha1(password: password, salt: [1], iterations: iterations, count: 32, engine: engine) { done in
         reports.append(done)
         return true
       }
-      let blockReports = [PBKDF2.progressInterval + 1, PBKDF2.progressInterval * 2 + 1, rounds]
-      #expect(reports == blockReports.map { $0 / 2 } + blockReports.map { (rounds + $0) / 2 })
+      let blockReports = [PBKDF2.progressInterval + 1, PBKDF2.progressInterval * 2 + 1, iterations]
+      #expect(reports == blockReports.map { $0 / 2 } + blockReports.map { (iterations + $0) / 2 })
     }
   }
 
-  @Test("A false result stops either hash with either engine within a chunk", arguments: engines)
+  @Test("A derivation with either hash ends when the progress closure returns false", arguments: engines)
   func stopped(engine: PBKDF2.Engine) throws {
-    let rounds = Int(Int32.max)
+    let iterations = Int(Int32.max)
     var callCount = 0
     func stop(_ done: Int) -> Bool {
       callCount += 1
@@ -141,13 +145,13 @@ struct PBKDF2Tests {
     }
     let sha1Error = #expect(throws: DataProtectionError.self) {
       _ = try PBKDF2.sha1(
-        password: Secret(utf8: "x"), salt: [1], rounds: rounds, count: 32, engine: engine, progress: stop)
+        password: Secret(utf8: "x"), salt: [1], iterations: iterations, count: 32, engine: engine, progress: stop)
     }
     #expect(sha1Error?.code == .cancelled)
     #expect(callCount == 1)
     let sha256Error = #expect(throws: DataProtectionError.self) {
       _ = try PBKDF2.sha256(
-        password: Secret(utf8: "x"), salt: [1], rounds: rounds, count: 32, engine: engine, progress: stop)
+        password: Secret(utf8: "x"), salt: [1], iterations: iterations, count: 32, engine: engine, progress: stop)
     }
     #expect(sha256Error?.code == .cancelled)
     #expect(callCount == 2)
@@ -156,7 +160,7 @@ struct PBKDF2Tests {
   @Test("A derivation with one iteration reports progress", arguments: engines)
   func oneIteration(engine: PBKDF2.Engine) throws {
     var reports: [Int] = []
-    _ = try PBKDF2.sha256(password: .empty, salt: [1], rounds: 1, count: 32, engine: engine) { done in
+    _ = try PBKDF2.sha256(password: .empty, salt: [1], iterations: 1, count: 32, engine: engine) { done in
       reports.append(done)
       return true
     }
@@ -165,9 +169,9 @@ struct PBKDF2Tests {
 
   @Test("A derivation without iterations is rejected", arguments: engines)
   func noIterations(engine: PBKDF2.Engine) {
-    for rounds in [0, -1] {
+    for iterations in [0, -1] {
       #expect(throws: DataProtectionError.self) {
-        _ = try PBKDF2.sha1(password: .empty, salt: [1], rounds: rounds, count: 32, engine: engine)
+        _ = try PBKDF2.sha1(password: .empty, salt: [1], iterations: iterations, count: 32, engine: engine)
       }
     }
   }
@@ -237,8 +241,10 @@ struct BackupPasswordTests {
     let parameters = PasswordDerivation.Parameters(
       salt: salt, iterations: 2, sha256Step: .init(salt: salt, iterations: 2))
     let key = try PasswordDerivation.passcodeKey(password: Secret(copying: password), parameters: parameters)
-    let sha256Result = OpenSSLOracle.pbkdf2(digest: EVP_sha256(), password: password, salt: salt, rounds: 2, count: 32)
-    let expected = OpenSSLOracle.pbkdf2(digest: EVP_sha1(), password: sha256Result, salt: salt, rounds: 2, count: 32)
+    let sha256Result = OpenSSLOracle.pbkdf2(
+      digest: EVP_sha256(), password: password, salt: salt, iterations: 2, count: 32)
+    let expected = OpenSSLOracle.pbkdf2(
+      digest: EVP_sha1(), password: sha256Result, salt: salt, iterations: 2, count: 32)
     #expect(key.revealed == expected)
   }
 }
@@ -263,20 +269,21 @@ struct StoppedDerivationTests {
     return reports
   }
 
-  @Test("A derivation can be canceled in the only step of an old keybag, and in either of two")
+  @Test("A derivation can be canceled in the only step of an old keybag, and in either of two steps")
   func everyStep() {
-    // With SHA-1, a report counts half of the rounds: 32 bytes are two blocks.
+    // With SHA-1, a report counts half of the iterations: 32 bytes are two blocks.
     #expect(reports(sha1: .max, cancelingAbove: 0) == [(PBKDF2.progressInterval + 1) / 2])
     #expect(reports(sha256: .max, sha1: 10_000, cancelingAbove: 0) == [PBKDF2.progressInterval + 1])
     #expect(reports(sha256: 1, sha1: .max, cancelingAbove: 1) == [1, 1 + (PBKDF2.progressInterval + 1) / 2])
   }
 
-  @Test("The passcode derivation of a device can be canceled within a chunk")
+  @Test("The passcode derivation of a device can be canceled at the first progress report")
   func devicePasscode() throws {
     let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
     var reports: [Int] = []
     let error = #expect(throws: DataProtectionError.self) {
-      _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: .max, acceptingAtMost: .max) { done, total in
+      _ = try hardware.passcodeKey(passcode: .empty, salt: [1], iterations: .max, acceptingAtMost: .max) {
+        done, total in
         #expect(total == Int(UInt32.max))
         reports.append(done)
         return false
@@ -290,7 +297,7 @@ struct StoppedDerivationTests {
   func shortDevicePasscode() throws {
     let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
     var reports: [Int] = []
-    _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: 100) { done, _ in
+    _ = try hardware.passcodeKey(passcode: .empty, salt: [1], iterations: 100) { done, _ in
       reports.append(done)
       return true
     }
@@ -316,8 +323,8 @@ struct HardwareTests {
     try HardwareUID(Secret(copying: (0..<32).map { UInt8($0) }))
   }
 
-  // Computed with Python's hashlib and its `cryptography` package, and with the salt a0 a1 ... b3. P is
-  // pbkdf2_hmac("sha1", passcode, salt, 1, 32). For each n in 1...rounds, the eight little-endian words of P are xored
+  // Computed with Python's hashlib and `cryptography` package, with the salt a0 a1 ... b3. P is
+  // pbkdf2_hmac("sha1", passcode, salt, 1, 32). For each n in 1...iterations, the eight little-endian words of P are xored
   // with n. AES-256-CBC with the UID 00 01 ... 1f and a zero IV encrypts all blocks as one chain. The key is the xor of
   // all 32-byte results.
   @Test(
@@ -332,9 +339,9 @@ struct HardwareTests {
       ("hunter2", 50_000, "225263cb62b27d66bcc4ce51109eb4b33562299b66cae0bb60d17f01f1f1418c"),
       ("", 50_000, "590a65427bc57b1ae30728232abd08511e2a5f3dcbbd6513cbf3d004124f7dce"),
     ])
-  func passcodeKey(passcode: String, rounds: UInt32, expected: String) throws {
+  func passcodeKey(passcode: String, iterations: UInt32, expected: String) throws {
     let salt = (0..<20).map { UInt8(0xA0 + $0) }
-    let key = try hardware().passcodeKey(passcode: Secret(utf8: passcode), salt: salt, rounds: rounds)
+    let key = try hardware().passcodeKey(passcode: Secret(utf8: passcode), salt: salt, iterations: iterations)
     #expect(key.revealed.hex == expected)
   }
 

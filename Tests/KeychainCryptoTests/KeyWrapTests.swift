@@ -41,7 +41,7 @@ struct KeyWrapTests {
     #expect(!isOpen)
   }
 
-  @Test("Keys and wrapping keys of other lengths are rejected")
+  @Test("Keys and wrapping keys of unsupported lengths are rejected")
   func wrongSizes() {
     #expect(throws: DataProtectionError.self) {
       _ = try KeyWrap.wrap(Secret(copying: [1, 2, 3]), with: Secret(copying: [UInt8](repeating: 1, count: 32)))
@@ -52,7 +52,7 @@ struct KeyWrapTests {
     }
   }
 
-  @Test("The key wrap agrees with OpenSSL's own", arguments: [16, 24, 32, 40, 64, 128])
+  @Test("The wrapped key equals the result of OpenSSL's key wrap", arguments: [16, 24, 32, 40, 64, 128])
   func openSSL(count: Int) throws {
     var random = SeededRandom(seed: UInt64(count))
     for _ in 0..<20 {
@@ -78,11 +78,12 @@ enum OpenSSLOracle {
     return Array(output.prefix(Int(count)))
   }
 
-  static func pbkdf2(digest: OpaquePointer?, password: [UInt8], salt: [UInt8], rounds: Int, count: Int) -> [UInt8] {
+  static func pbkdf2(digest: OpaquePointer?, password: [UInt8], salt: [UInt8], iterations: Int, count: Int) -> [UInt8] {
     var output = [UInt8](repeating: 0, count: count)
     let passwordCharacters = password.map { CChar(bitPattern: $0) }
     PKCS5_PBKDF2_HMAC(
-      passwordCharacters, Int32(password.count), salt, Int32(salt.count), Int32(rounds), digest, Int32(count), &output)
+      passwordCharacters, Int32(password.count), salt, Int32(salt.count), Int32(iterations), digest, Int32(count),
+      &output)
     return output
   }
 }

@@ -18,7 +18,7 @@ struct BackupKeybagTests {
 
   private func tags(_ records: [Keybag.Record]) -> [String] { records.map(\.tag.description) }
 
-  @Test("A keybag with a password has the fields, order and wraps of a real one")
+  @Test("A keybag with a password has the fields, order and wraps of a real keybag")
   func encrypted() throws {
     let keybag = try make("secret").keybag
     #expect(
@@ -44,7 +44,7 @@ struct BackupKeybagTests {
     #expect(BackupKeybag.standardRounds == 10_000_000)
   }
 
-  @Test("In a keybag without a password, every keychain class requires the device, and there is no second step")
+  @Test("In a keybag without a password, every keychain class requires the device, and there is only one step")
   func unencrypted() throws {
     let keybag = try make(nil).keybag
     #expect(tags(keybag.header) == ["VERS", "TYPE", "UUID", "HMCK", "WRAP", "SALT", "ITER"])
@@ -72,7 +72,7 @@ struct BackupKeybagTests {
     #expect(keys.keybagUUID == read.uuid)
   }
 
-  @Test("Another device's key silently unwraps other bytes for the this-device-only classes")
+  @Test("Another device's key gives wrong keys for the this-device-only classes, without an error")
   func otherDevice() throws {
     let unlocked = try make("secret")
     let otherDeviceKey = try DeviceKey(Secret(copying: [UInt8](repeating: 8, count: 16)))
@@ -82,7 +82,7 @@ struct BackupKeybagTests {
     #expect(keys.revealed(6) == unlocked.classKeys.revealed(6))
   }
 
-  @Test("An empty password and one of NUL bytes are rejected", arguments: ["", "\0", "\0\0"])
+  @Test("An empty password and a password of NUL bytes are rejected", arguments: ["", "\0", "\0\0"])
   func refusedPasswords(password: String) {
     let error = #expect(throws: DataProtectionError.self) { _ = try make(password) }
     #expect(error?.code == .unsupported)
@@ -97,7 +97,7 @@ struct BackupKeybagTests {
     _ = try make("x", rounds: 1)
   }
 
-  @Test("Up to 19,990,000 iterations are accepted, because the second step has 10,000 of its own")
+  @Test("The slow step may have up to 19,990,000 iterations, because the last step has 10,000")
   func iterationLimits() throws {
     #expect(BackupKeybag.maximumRounds == 19_990_000)
     for rounds in [1, BackupKeybag.maximumRounds] {
@@ -108,7 +108,7 @@ struct BackupKeybagTests {
     }
   }
 
-  @Test("The same seed gives the same keybag, and the system's random source gives different ones")
+  @Test("The same seed gives the same keybag, and the system's random source gives different keybags")
   func reproducible() throws {
     func seeded() throws -> [UInt8] {
       try BackupKeybag.make(
@@ -144,7 +144,7 @@ struct BackupKeybagTests {
     }
   }
 
-  @Test("Changing the password requires the old one")
+  @Test("Changing the password requires the old password")
   func rewrapWithWrongPassword() throws {
     let keybag = try make("old").keybag
     let error = #expect(throws: DataProtectionError.self) {
@@ -164,8 +164,8 @@ struct BackupKeybagTests {
     #expect(error?.reason == "10 of 11 class keys can be unwrapped, class 8 cannot")
   }
 
-  @Test("A keybag of an old iOS version keeps its single round")
-  func rewrapOneRound() throws {
+  @Test("A keybag with one derivation step still has one step after the password was changed")
+  func rewrapOneStep() throws {
     let original = try make(nil).keybag
     let changed = try BackupKeybag.rewrap(original, from: .empty, to: Secret(utf8: "new"), random: random)
     #expect(changed.dpic == nil)
@@ -245,7 +245,7 @@ struct SystemKeybagTests {
     }
   }
 
-  @Test("A keybag without a passcode is unlocked with the empty one")
+  @Test("A keybag without a passcode is unlocked with the empty passcode")
   func noPasscode() throws {
     let unlocked = try make("")
     let keys = try unlocked.keybag.unlock(passcode: .empty, hardware: hardware())
@@ -289,7 +289,8 @@ struct SystemKeybagTests {
 
   /// Computes HMAC (RFC 2104) with the tests' own SHA-1.
   private func hmacSHA1(key: [UInt8], message: [UInt8]) -> [UInt8] {
-    let padded = key + [UInt8](repeating: 0, count: 64 - key.count)
+    let blockSize = 64
+    let padded = key + [UInt8](repeating: 0, count: blockSize - key.count)
     return SHA1.hash(padded.map { $0 ^ 0x5C } + SHA1.hash(padded.map { $0 ^ 0x36 } + message))
   }
 
@@ -309,7 +310,7 @@ struct SystemKeybagTests {
     #expect(keys.revealed(classOfPasscode) == unlocked.classKeys.revealed(classOfPasscode))
   }
 
-  @Test("Removing the passcode destroys class 12, and setting one again creates a new key")
+  @Test("Removing the passcode destroys the key of class 12, and setting a passcode again creates a new key")
   func removeAndSet() throws {
     let original = try make("1234")
     let withoutPasscode = try original.keybag.changingPasscode(
@@ -325,7 +326,7 @@ struct SystemKeybagTests {
     #expect(withNewPasscode.classKeys.revealed(9) == original.classKeys.revealed(9))
   }
 
-  @Test("Changing the passcode requires the old one")
+  @Test("Changing the passcode requires the old passcode")
   func wrongPasscode() throws {
     let unlocked = try make("1234")
     let error = #expect(throws: DataProtectionError.self) {

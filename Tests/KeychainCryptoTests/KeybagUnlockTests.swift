@@ -65,7 +65,7 @@ struct KeybagUnlockTests {
     let backup = try SyntheticBackup()
     let result = try PBKDF2.sha256(
       password: Secret(utf8: backup.password), salt: #require(backup.keybag.dpsl),
-      rounds: Int(#require(backup.keybag.dpic)), count: 32)
+      iterations: Int(#require(backup.keybag.dpic)), count: 32)
     #expect(try result.revealed == backup.vectors["dpsl_key_hex"].bytes)
   }
 
@@ -84,7 +84,7 @@ struct KeybagUnlockTests {
     }
   }
 
-  @Test("Real keybags without a password are unlocked with the empty one, and every keychain class stays device-bound")
+  @Test("The empty password unlocks real keybags without a password, but every keychain class stays device-bound")
   func unencrypted() throws {
     for entry in try TestVectors.list("unencrypted_backup_keybag") {
       let keybag = try Keybag(parsing: entry["keybag"].bytes)
@@ -146,7 +146,7 @@ struct KeybagFaultTests {
   private static let deviceKey = [UInt8](repeating: 0x22, count: 16)
   private static let classKey = [UInt8](repeating: 0x33, count: 32)
 
-  /// Returns a keybag with a valid class 6 and a class with these properties.
+  /// Returns a keybag with a valid class 6, and with a second class that has the given properties.
   private func keybag(
     withClass classNumber: UInt32 = 7, wrap: Keybag.WrapFlags, keyType: Keybag.KeyType = .symmetric,
     wrappedKey: [UInt8], publicKey: [UInt8]? = nil
@@ -178,7 +178,7 @@ struct KeybagFaultTests {
     try DeviceKey(Secret(copying: Self.deviceKey)).wrap(Secret(copying: key)).revealed
   }
 
-  @Test("WRAP 1, 2 and 3 are unwrapped in the order password, device")
+  @Test("For WRAP 1, 2 and 3, the password's wrap is removed before the device's wrap")
   func validWraps() throws {
     let key = [UInt8](repeating: 0x44, count: 32)
     let cases: [(wrap: Keybag.WrapFlags, wrappedKey: [UInt8], availability: ClassKeyAvailability)] = [
@@ -244,7 +244,7 @@ struct KeybagFaultTests {
     #expect(try availability(unknownType, publicKey: publicKey) == .damaged)
   }
 
-  @Test("The public key of a Curve25519 class reveals another device's key")
+  @Test("With the public key of a Curve25519 class, another device's key is detected")
   func curve25519ThroughDevice() throws {
     let vector = try TestVectors.section("curve25519_class_file_key")
     let wrapped = try passwordWrapped(deviceWrapped(vector["class_private"].bytes))
@@ -274,7 +274,7 @@ struct KeybagFaultTests {
     #expect(keys[6] == .available)
   }
 
-  @Test("A keybag without a class that the password wraps is never unlocked")
+  @Test("A keybag without a password-wrapped class is never unlocked")
   func noPasswordClass() throws {
     var keybag = try keybag(wrap: .device, wrappedKey: Self.classKey)
     keybag.classKeys.removeFirst()
@@ -292,7 +292,7 @@ struct KeybagFaultTests {
     #expect(throws: DataProtectionError.self) { _ = try unlock(keybag) }
   }
 
-  @Test("A keybag whose only password class has a wrong length is damaged, and the password is not reported as wrong")
+  @Test("A keybag whose only wrapped key has a wrong length is damaged, and the password is not reported as wrong")
   func noUsableClass() throws {
     var keybag = try keybag(wrap: .password, wrappedKey: [1, 2, 3])
     keybag.classKeys.removeFirst()

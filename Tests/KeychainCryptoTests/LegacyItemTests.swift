@@ -25,7 +25,7 @@ struct LegacyItemTests {
     return version + keyClassAndWrappedKey + (try FileCipher.encrypt(secret, key: key))
   }
 
-  @Test("An item gives its secret and nothing else")
+  @Test("The secret of an item is decrypted")
   func opens() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
     let bytes = try makeBlob(keys)
@@ -36,7 +36,7 @@ struct LegacyItemTests {
     #expect(opened == secret)
   }
 
-  @Test("An item is damaged if its key or padding is, and cannot be decrypted without its class")
+  @Test("An item with a damaged key or padding, or without a class key, is not decrypted")
   func faults() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
     let bytes = try makeBlob(keys)
@@ -59,7 +59,7 @@ struct LegacyItemTests {
     }
   }
 
-  @Test("An item is read only by its own format")
+  @Test("An item with a wrong length or version is rejected")
   func parsing() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
     let bytes = try makeBlob(keys)
@@ -116,7 +116,7 @@ struct KeybagVarietyTests {
     }
   }
 
-  @Test("A keybag without a password is unlocked with the empty one, and every keychain class stays device-bound")
+  @Test("The empty password unlocks a keybag without a password, but every keychain class stays device-bound")
   func emptyPassword() throws {
     for entry in try TestVectors.section("unencrypted_backup_keybag").elements {
       let keybag = try Keybag(parsing: entry["keybag"].bytes)

@@ -48,7 +48,7 @@ struct PasswordHashTests {
     }
   }
 
-  /// Returns a keybag with this password hash. The class key in the hash is not the first one.
+  /// Returns a keybag with this password hash. The class key in the hash is not the keybag's first class key.
   private func keybag(of hash: String) throws -> Keybag {
     let fields = try HashFields(hash)
     let passwordKeyRecord = Keybag.ClassKey(
@@ -64,7 +64,7 @@ struct PasswordHashTests {
     #expect(try keybag(of: example).passwordHash == example)
   }
 
-  @Test("The published password unwraps the key in hashcat's examples, and another one does not")
+  @Test("The published password unwraps the key in hashcat's examples, and another password does not")
   func passwords() throws {
     // The iterations of the third example would take too long.
     for example in Self.examples.prefix(2) {

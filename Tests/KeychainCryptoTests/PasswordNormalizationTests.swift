@@ -59,7 +59,7 @@ struct PasswordNormalizationTests {
     }
   }
 
-  @Test("There is no other form of ASCII text, of text in that form, or of bytes that are not UTF-8")
+  @Test("ASCII text, text in the requested form, and bytes that are not UTF-8 have no other form")
   func none() {
     for form in PasswordNormalization.allCases {
       #expect(self.form(form, of: "correct horse") == nil)

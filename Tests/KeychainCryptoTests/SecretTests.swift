@@ -46,7 +46,7 @@ struct SecretTests {
     #expect(emptySecretsMatch)
   }
 
-  @Test("A copy is a second owner that outlives the first")
+  @Test("A copy outlives the original secret")
   func copying() {
     func copyOfLocal() -> Secret { Secret(copying: [4, 5]).copy() }
     let copy = copyOfLocal()

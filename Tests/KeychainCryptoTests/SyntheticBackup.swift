@@ -25,7 +25,7 @@ enum BackupClassNumbers {
 
   /// The classes that the device wraps in a backup with a password: 5 and the this-device-only classes.
   static let deviceWrapped: [UInt32] = [5, 9, 10, 11]
-  /// The other classes in a backup with a password.
+  /// The classes that only the password wraps in a backup with a password.
   static let passwordWrapped: [UInt32] = [1, 2, 3, 4, 6, 7, 8]
 
   /// The classes that the device wraps in a backup without a password: 5 and all keychain classes.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-/// A client of OpenSSL with its own certificate, without a socket.
+/// An OpenSSL client with its own certificate and without a socket.
 private final class TLSClient {
   let certificate: [UInt8]
   private let context: OpaquePointer
@@ -17,12 +17,12 @@ private final class TLSClient {
     let context = try #require(SSL_CTX_new(TLS_client_method()))
     SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(highestVersion), nil)
     if showsCertificate {
-      let isShown = SSL_CTX_use_certificate_ASN1(context, Int32(certificate.count), certificate)
-      let isUsed = key.externalRepresentation.withBytes { bytes in
+      let certificateStatus = SSL_CTX_use_certificate_ASN1(context, Int32(certificate.count), certificate)
+      let keyStatus = key.externalRepresentation.withBytes { bytes in
         SSL_CTX_use_PrivateKey_ASN1(
           EVP_PKEY_RSA, context, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
       }
-      #expect(isShown == 1 && isUsed == 1)
+      #expect(certificateStatus == 1 && keyStatus == 1)
     }
     let connection = try #require(SSL_new(context))
     let input = try #require(BIO_new(BIO_s_mem()))
@@ -63,7 +63,7 @@ private final class TLSClient {
   }
 }
 
-/// A self-signed certificate with empty names, as backup clients make theirs.
+/// Creates a self-signed certificate with empty names, like the certificates of backup clients.
 private func makeCertificate(of key: KeyMaterial) throws -> [UInt8] {
   let handle = try #require(
     key.externalRepresentation.withBytes { bytes in
@@ -73,6 +73,7 @@ private func makeCertificate(of key: KeyMaterial) throws -> [UInt8] {
   defer { EVP_PKEY_free(handle) }
   let certificate = try #require(X509_new())
   defer { X509_free(certificate) }
+  // The number 2 stands for X.509 version 3.
   X509_set_version(certificate, 2)
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1)
   X509_gmtime_adj(X509_getm_notBefore(certificate), 0)
@@ -149,7 +150,7 @@ struct TLSTests {
     #expect(received == response)
   }
 
-  @Test("A client with a certificate of another pairing is refused, even if it proves that it has its key")
+  @Test("A client with a certificate of another pairing is refused, even if it has the certificate's key")
   func otherCertificate() throws {
     let client = try TLSClient(clientKey)
     let server = try makeServer()
@@ -158,14 +159,14 @@ struct TLSTests {
     let secondCertificate = try makeCertificate(of: clientKey)
     #expect(throws: TLSError.self) { try server.requirePeer(among: [otherCertificate]) }
     #expect(throws: TLSError.self) { try server.requirePeer(among: []) }
-    // A second certificate of the same key is another certificate, unless both are made in the same second.
+    // A second certificate for the same key differs, unless both certificates are made in the same second.
     if secondCertificate != client.certificate {
       #expect(throws: TLSError.self) { try server.requirePeer(among: [secondCertificate]) }
     }
     try server.requirePeer(among: [client.certificate])
   }
 
-  @Test("A client without a certificate, and one that speaks only TLS 1.1, are refused in the handshake")
+  @Test("A client without a certificate, and a client that speaks only TLS 1.1, are refused in the handshake")
   func refusedHandshakes() throws {
     for client in [
       try TLSClient(clientKey, showsCertificate: false), try TLSClient(clientKey, highestVersion: TLS1_1_VERSION),

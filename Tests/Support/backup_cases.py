@@ -4,9 +4,9 @@
     backup_cases.py FOLDER [--only NAME]      writes FOLDER/NAME/… and FOLDER/NAME.json
     backup_cases.py --list
 
-The expectations (format backup-case/1) list the items that can be decrypted with the password, or with the device's key
-as well, their contents, the files, and the exit code of each command. The bytes are always the same, except for
-SQLite's version number in Manifest.db.
+The expectations (format backup-case/1) list the files, the exit code of each command, and the items with their
+contents: for each item, whether the password decrypts it, and whether the device's key does. Two runs write the same
+bytes, except for SQLite's version number in Manifest.db.
 """
 
 import argparse
@@ -46,7 +46,10 @@ def described_items():
 
 @dataclass
 class Case:
-    """A valid backup: its options, how it is packed, and how its results differ from the usual ones."""
+    """A valid backup: its options, how it is packed, and its expected results where they are not the usual ones.
+
+    `password` is the typed password if it differs from the one in the options. `prefix` is the folder in an archive.
+    """
 
     name: str
     options: BackupOptions

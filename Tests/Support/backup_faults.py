@@ -46,9 +46,9 @@ def published_json():
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def publish(is_check):
+def publish(compares_only):
     """Write backup-faults.json, or only compare it. Return the exit code."""
-    if is_check:
+    if compares_only:
         is_current = PUBLISHED_PATH.is_file() and PUBLISHED_PATH.read_text(encoding="utf-8") == published_json()
         print(f"{PUBLISHED_PATH.name}: {len(FAULTS)} faults, {'current' if is_current else 'out of date'}")
         return 0 if is_current and FAULTS else 1
@@ -65,7 +65,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="with --publish: compare instead; exit 1 on a difference")
     arguments = parser.parse_args()
     if arguments.publish:
-        return publish(is_check=arguments.check)
+        return publish(compares_only=arguments.check)
     if arguments.folder is None:
         parser.error("specify a folder, or use --publish")
     selected = [fault for fault in FAULTS if arguments.only in (None, fault.name)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure a backup of a served device by a client, beside a copy of the same bytes over a connection with TLS.
+"""Measure a backup of a served device by a client, and compare it with a copy of the same bytes over TLS.
 
     bench_clients.py PROGRAM [--items 5000] [--megabytes 200] [--rounds 3] [--before PROGRAM]
 
@@ -30,7 +30,7 @@ from figures import Figures
 from served_devices import ServedDevices, require
 
 PASSWORD = "correct horse"
-MAX_PROCESSOR_SECONDS, MAX_MEGABYTES = 6, 100
+MAX_CPU_SECONDS, MAX_MEGABYTES = 6, 100
 BLOCK_SIZE = 1 << 18
 
 
@@ -87,17 +87,17 @@ def copy_with_tls(folder, target, certificate):
     return seconds, received_count
 
 
-def processor_seconds(process):
+def cpu_seconds_of(pid):
     """Return the CPU time that a process has used."""
-    # The fields after the name begin with the third one. The user time is field 14, and the system time is field 15.
-    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    # The first field after the name is field 3. The user time is field 14, and the system time is field 15.
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     user_ticks, system_ticks = int(fields[11]), int(fields[12])
     return (user_ticks + system_ticks) / os.sysconf("SC_CLK_TCK")
 
 
-def peak_megabytes(process):
-    """Return the most memory that a process has used."""
-    lines = pathlib.Path(f"/proc/{process}/status").read_text().splitlines()
+def peak_megabytes(pid):
+    """Return the peak memory of a process in megabytes."""
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
 
 
@@ -113,12 +113,12 @@ def write_certificate(folder):
 
 @dataclass
 class Measurement:
-    """The cost of each backup with one program, and of each copy of the same bytes."""
+    """The times of each backup of one program, and of each copy of the same bytes, and the server's peak memory."""
 
     seconds: List[float] = field(default_factory=list)
-    processor: List[float] = field(default_factory=list)
+    cpu_seconds: List[float] = field(default_factory=list)
     copy_seconds: List[float] = field(default_factory=list)
-    copy_processor: List[float] = field(default_factory=list)
+    copy_cpu_seconds: List[float] = field(default_factory=list)
     megabytes: float = 0
     byte_count: int = 0
 
@@ -136,14 +136,14 @@ def measure(program, folder, description, certificate, rounds):
     for _ in range(rounds):
         shutil.rmtree(backups)
         backups.mkdir()
-        started, processor_before = time.perf_counter(), processor_seconds(devices.server.pid)
+        started, cpu_seconds_before = time.perf_counter(), cpu_seconds_of(devices.server.pid)
         devices.client("idevicebackup2", "-u", udid, "backup", "--full", backups)
         measurement.seconds.append(time.perf_counter() - started)
-        measurement.processor.append(processor_seconds(devices.server.pid) - processor_before)
-        processor_before = time.process_time()
+        measurement.cpu_seconds.append(cpu_seconds_of(devices.server.pid) - cpu_seconds_before)
+        cpu_seconds_before = time.process_time()
         copy_seconds, measurement.byte_count = copy_with_tls(backups, folder / "copy", certificate)
         measurement.copy_seconds.append(copy_seconds)
-        measurement.copy_processor.append(time.process_time() - processor_before)
+        measurement.copy_cpu_seconds.append(time.process_time() - cpu_seconds_before)
     measurement.megabytes = peak_megabytes(devices.server.pid)
     devices.verify(backups / udid, PASSWORD)
     devices.stop()
@@ -157,7 +157,7 @@ def seconds_text(seconds):
 
 def main():
     arguments = parser(
-        "Measure a backup by a client, beside a copy of the same bytes.", rounds=3, items=5_000, megabytes=200
+        "Compare a backup by a client with a copy of the same bytes.", rounds=3, items=5_000, megabytes=200
     ).parse_args()
     figures, measurements = Figures(), {}
     title = f"backup of {arguments.items:,} items and {arguments.megabytes} MB by idevicebackup2"
@@ -180,27 +180,27 @@ def main():
     for name, measurement in measurements.items():
         Figures.note(
             f"{name}: {seconds_text(measurement.seconds)} s, CPU time of the server "
-            f"{seconds_text(measurement.processor)} s, {measurement.megabytes:.0f} MB")
+            f"{seconds_text(measurement.cpu_seconds)} s, {measurement.megabytes:.0f} MB")
     add_figures(figures, title, measurements)
     return figures.finish()
 
 
 def add_figures(figures, title, measurements):
-    """Add the figures of the program, with the times of the copies beside them."""
+    """Add the figures of the program, with the times of the copies as a comment."""
     keyhaul = measurements["keyhaul"]
     seconds = statistics.median(keyhaul.seconds)
     # The copies do not depend on the program, so the copies of both programs are used.
     copy_seconds = statistics.median(
         copy_time for measurement in measurements.values() for copy_time in measurement.copy_seconds)
-    copy_processor = statistics.median(
-        copy_time for measurement in measurements.values() for copy_time in measurement.copy_processor)
+    copy_cpu_seconds = statistics.median(
+        copy_time for measurement in measurements.values() for copy_time in measurement.copy_cpu_seconds)
     figures.without_goal(
         f"{title}: elapsed time", seconds, "s",
         f"a copy of its {keyhaul.byte_count / 1e6:.0f} MB over TLS: {copy_seconds:.2f} s, "
         f"so {seconds / copy_seconds:.1f} times as long")
     figures.at_most(
-        f"{title}: CPU time of the server", statistics.median(keyhaul.processor), MAX_PROCESSOR_SECONDS, "s",
-        f"both sides of the copy: {copy_processor:.2f} s")
+        f"{title}: CPU time of the server", statistics.median(keyhaul.cpu_seconds), MAX_CPU_SECONDS, "s",
+        f"both sides of the copy: {copy_cpu_seconds:.2f} s")
     figures.at_most(f"{title}: peak memory of the server", keyhaul.megabytes, MAX_MEGABYTES, "MB")
 
 

@@ -3,8 +3,8 @@
 
     bench_commands.py PROGRAM [--items 100000] [--rounds 1] [--before PROGRAM]
 
-A command that reads items one by one has a limit that does not grow with their number. A command that needs all of them
-in memory has a limit for each item. The other commands have no limit. Exit 1 if a goal is missed.
+Commands that read items one by one have one limit for any number of items. Commands that need all items in memory have
+a limit for each item. Other commands have no limit. Exit 1 if a goal is missed.
 """
 
 import statistics
@@ -35,13 +35,13 @@ def measure(program, items, rounds):
         workspace.write_description(items)
         for round_number in range(rounds):
             for name, command in workspace.item_commands(round_number):
-                runs.setdefault(name, []).append(timed(workspace.command(*command), settle=False))
+                runs.setdefault(name, []).append(timed(workspace.command(*command), sync_first=False))
     return runs
 
 
 def cost(runs):
     """Return the median CPU time and the largest peak memory of runs."""
-    return statistics.median(run.processor for run in runs), max(run.megabytes for run in runs)
+    return statistics.median(run.cpu_seconds for run in runs), max(run.megabytes for run in runs)
 
 
 def main():
@@ -50,14 +50,14 @@ def main():
     before = measure(arguments.before, arguments.items, arguments.rounds) if arguments.before else {}
     figures = Figures()
     for name, command_runs in runs.items():
-        processor, peak = cost(command_runs)
-        comparison = f"{processor:.2f} s of CPU time"
+        cpu_seconds, peak = cost(command_runs)
+        comparison = f"{cpu_seconds:.2f} s of CPU time"
         if name in before:
-            processor_before, peak_before = cost(before[name])
-            comparison += f"; before {peak_before:.0f} MB, {processor_before:.2f} s"
+            cpu_seconds_before, peak_before = cost(before[name])
+            comparison += f"; before {peak_before:.0f} MB, {cpu_seconds_before:.2f} s"
         title = f"{name}, {arguments.items:,} items"
         if name == TIMED_COMMAND:
-            figures.at_most(f"{title}: CPU time", processor, MAX_SECONDS, "s")
+            figures.at_most(f"{title}: CPU time", cpu_seconds, MAX_SECONDS, "s")
             figures.at_most(f"{title}: peak memory", peak, MAX_MEGABYTES, "MB", comparison)
         elif name in STREAMING_COMMANDS:
             figures.at_most(f"{title}: peak memory", peak, MAX_STREAMING_MEGABYTES, "MB", comparison)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare the time of `keyhaul convert` from a folder to each kind of archive with that of the system's `tar`.
+"""Compare the time of `keyhaul convert` from a folder to each kind of archive with the time of the system's `tar`.
 
     bench_conversion.py PROGRAM [--megabytes 300] [--rounds 3] [--before PROGRAM]
 
@@ -22,7 +22,7 @@ from figures import Figures
 
 SUFFIXES = ("tar", "zip", "tar.gz")
 FILE_COUNT = 50
-# The largest ratio of the CPU time to that of the system's tar.
+# The maximum ratio of Keyhaul's CPU time to the CPU time of the system's tar.
 MAX_RATIO = 1.5
 
 
@@ -39,7 +39,7 @@ def digests(path):
 
 
 def archive_problem(path, expected):
-    """Return what is wrong with an archive of a backup, or an empty string."""
+    """Return the problem with an archive of a backup, or an empty string."""
     if path.is_file() and digests(path) == expected:
         return ""
     return f"{path.name} does not contain the files of the backup"
@@ -49,7 +49,7 @@ def archiving_seconds(command, target, expected):
     """Run a command that writes an archive. Return its CPU time, and delete the archive."""
     run = timed(command, check=lambda _: archive_problem(target, expected))
     target.unlink()
-    return run.processor
+    return run.cpu_seconds
 
 
 def measure(workspace, builds, rounds):

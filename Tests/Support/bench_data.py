@@ -3,8 +3,8 @@
 
     bench_data.py --items COUNT DESCRIPTION
 
-As a program, it writes the description of a device. A process counts as at least as large as the one that started it,
-so a benchmark stays small if another process makes its data.
+As a program, it writes the description of a device. The measured peak memory of a process is at least that of its
+parent process, so a benchmark has to stay small: it starts another process to make its data.
 """
 
 import argparse
@@ -24,7 +24,7 @@ EXPORT_FORMATS = ("json", "csv", "genp-plist", "cxf")
 
 
 def make_items(count):
-    """Return items like those of a person with very many accounts. A quarter are internet passwords."""
+    """Yield items as a person with very many accounts has them. A quarter are internet passwords."""
     for number in range(count):
         is_internet = number % 4 == 0
         attributes = {
@@ -85,7 +85,7 @@ class Workspace:
         return [program or self.program, *map(str, arguments), "--home", str(self.home), "--no-input", "-q"]
 
     def run(self, *arguments):
-        """Run a command, and return what it used."""
+        """Run a command, and return its cost."""
         return timed(self.command(*arguments))
 
     def backup_arguments(self, name):
@@ -120,9 +120,9 @@ class Workspace:
                 path.unlink(missing_ok=True)
 
     def item_commands(self, round_number=0):
-        """Return each command that works on items, with its name.
+        """Yield each command that works on items, with its name.
 
-        Each command runs after those that it depends on. Each run has its own devices.
+        Each command comes after the commands that it depends on. Each round has its own devices.
         """
         device, target, backup = f"many-{round_number}", f"target-{round_number}", self.path("backup")
         self.run("device", "create", target)
@@ -149,10 +149,10 @@ class Workspace:
         self.remove("out", "copy.tar", "other", f"home/{device}", f"home/{target}")
 
     def file_commands(self, name, round_number):
-        """Return each command that works on files, with its name. The last one changes the backup.
+        """Yield each command that works on files, with its name. The last command changes the backup.
 
-        The written files stay. For minutes after very many files are deleted, ext4 takes several times as long to
-        create one.
+        The written files stay. After very many files were deleted, ext4 takes several times as long to create a file,
+        for minutes.
         """
         backup_arguments = self.backup_arguments(name)
         yield "inspect --tree", ["inspect", *backup_arguments, "--tree"]

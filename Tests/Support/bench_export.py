@@ -66,8 +66,8 @@ def expected_digest(backup_path):
     return hashlib.sha256(Backup(backup_path, PASSWORD).keychain_file()).hexdigest()
 
 
-def missing_items(target):
-    """Return what is wrong with an export that should have the secret of every item, or an empty string."""
+def export_problem(target):
+    """Return the problem with an export that should have the secret of every item, or an empty string."""
     items = json.loads(target.read_bytes())["items"] if target.is_file() else []
     count = sum("secret" in item for item in items)
     return "" if count == len(items) == ITEM_COUNT else f"{count} of {ITEM_COUNT} items have their secret"
@@ -94,7 +94,7 @@ def main():
         times = {"keyhaul": [], **{reader: [] for reader in MAX_RATIOS}}
         digest = expected_digest(backup_path)
         for _ in range(arguments.rounds):
-            times["keyhaul"].append(timed(export, check=lambda _: missing_items(target)).seconds)
+            times["keyhaul"].append(timed(export, check=lambda _: export_problem(target)).seconds)
             target.unlink()
             for reader in MAX_RATIOS:
                 reading = [sys.executable, __file__, str(arguments.program), "--reader", reader, str(backup_path)]

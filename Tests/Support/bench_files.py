@@ -3,10 +3,10 @@
 
     bench_files.py PROGRAM [--files 6000] [--megabytes 300] [--rounds 1] [--mvt PATH/mvt-ios] [--before PROGRAM]
 
-The backup has files of one size and very low iteration counts, so that the time is that of the files. Each run is a new
-process, and the programs take turns. A run starts after all pending writes have reached the disk. Keyhaul's run ends
-when its files are on the disk; the readers' runs end when theirs are in memory. All written files are compared. Exit 1
-if a goal is missed.
+The backup has files of one size and very low iteration counts, so that the files take nearly all of the time. Each run
+is a new process, and the programs take turns. A run starts after all pending writes have reached the disk. Keyhaul's
+run ends when its files are on the disk, but a reader's run ends when the system has its files in memory. All written
+files are compared. Exit 1 if a goal is missed.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from figures import Figures
 PASSWORD = b"correct horse"
 DOMAIN = "AppDomain-org.example.files"
 KEYHAUL = "keyhaul"
-# The least ratio of the fastest reader's time to Keyhaul's, and the largest peak memory.
+# The minimum ratio of the fastest reader's time to Keyhaul's, and the maximum peak memory.
 MIN_RATIO, MAX_MEGABYTES = 2.0, 100
 
 
@@ -89,10 +89,10 @@ READERS = {
 
 @dataclass
 class Run:
-    """The cost of one process: seconds, processor seconds, and peak memory."""
+    """The cost of one process: elapsed seconds, CPU seconds, and peak memory."""
 
     seconds: float
-    processor: float
+    cpu_seconds: float
     megabytes: float
 
 
@@ -103,19 +103,19 @@ def require_work(command, problem):
 
 
 def text_problem(printed, expected):
-    """Return what is wrong with the output of a command that should print one line, or an empty string."""
+    """Return the problem with the output of a command that should print one line, or an empty string."""
     if printed.decode("utf-8", "replace").strip() == expected:
         return ""
     return f"its {len(printed)} bytes of output are not the expected line"
 
 
-def timed(command, settle=True, check=None):
-    """Run a command, and return its cost. `settle` writes all pending data to the disk first.
+def timed(command, sync_first=True, check=None):
+    """Run a command, and return its cost. With `sync_first`, write all pending data to the disk before.
 
-    `check` is called with the output. It returns what is wrong with the work of the command, or an empty string. If
-    something is wrong, the benchmark ends.
+    `check` is called with the output. It returns the problem with the work of the command, or an empty string. A
+    problem ends the benchmark.
     """
-    if settle:
+    if sync_first:
         os.sync()
     with tempfile.TemporaryFile() as printed:
         output = printed if check else subprocess.DEVNULL
@@ -167,7 +167,7 @@ def commands(arguments, backup_path, secret, target):
 def measure(arguments, folder):
     """Return the runs of each program, by name."""
     backup_path, target, secret = (folder / name for name in ("backup", "out", "password"))
-    # In another process, because a process counts as at least as large as the one that started it.
+    # Another process writes the backup, because the peak memory of a process is at least that of its parent process.
     subprocess.run([
         sys.executable, __file__, str(arguments.program), "--make", str(backup_path), "--files", str(arguments.files),
         "--megabytes", str(arguments.megabytes)], check=True)
@@ -226,8 +226,8 @@ def main():
         f"     {arguments.files:,} encrypted files of {arguments.megabytes:,} MB together, {arguments.rounds} rounds:"
     )
     for name, runs_of_program in runs.items():
-        processor = statistics.median(run.processor for run in runs_of_program)
-        print(f"     {name:30} {medians[name]:7.2f} s, CPU time {processor:7.2f} s, {peaks[name]:6.1f} MB")
+        cpu_seconds = statistics.median(run.cpu_seconds for run in runs_of_program)
+        print(f"     {name:30} {medians[name]:7.2f} s, CPU time {cpu_seconds:7.2f} s, {peaks[name]:6.1f} MB")
     fastest = min((name for name in medians if name not in (KEYHAUL, "before")), key=medians.get)
     ratio = medians[fastest] / medians[KEYHAUL]
     figures = Figures()

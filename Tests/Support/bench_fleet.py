@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare the time of one call for many backups with that of one process for each backup (`xargs -P`).
+"""Compare the time of one call for many backups with the time of one process for each backup (`xargs -P`).
 
     bench_fleet.py PROGRAM [--backups 200] [--jobs 2] [--rounds 5] [--verb inspect]
 
@@ -63,7 +63,7 @@ def expected_output(program, command_name, folder, environment):
 
 
 def documents_problem(printed, expected):
-    """Return what is wrong with the output of several processes, or an empty string.
+    """Return the problem with the output of several processes, or an empty string.
 
     The processes write at the same time, so the documents may be mixed, and they contain the time that each took.
     """
@@ -74,7 +74,7 @@ def documents_problem(printed, expected):
 
 
 def lines_problem(printed, count):
-    """Return what is wrong with the output of one call, one document per line, or an empty string."""
+    """Return the problem with the output of one call, one document per line, or an empty string."""
     documents = [json.loads(line) for line in printed.splitlines()]
     if len(documents) == count and all("format" in document for document in documents):
         return ""

@@ -7,8 +7,8 @@ Each command runs with 1,000, 10,000, … items, and with 1,000, 10,000, … fil
 numbers. Each figure is the minimum CPU time and the maximum memory over all rounds. The largest count runs only once.
 
 The exponent is the slope of a line through the points (count, CPU time) on logarithmic scales: 1 is linear growth. Each
-command has two exponents: that of all points, and that of all points except the first, in which the start of the
-program takes a large part of the time. Both have the same limit, without a margin for noise of the machine.
+command has two exponents: one of all points, and one of all points except the first, in which the start of the
+program takes a large part of the time. Both have the same limit, which has no margin for noise.
 
 --page writes the tables into a page. Exit 1 if an exponent is too large.
 """
@@ -30,7 +30,7 @@ FILE_BYTE_COUNT = 1_000
 
 
 def steps(maximum):
-    """Return the counts 1,000, 10,000 and so on, and the largest one."""
+    """Return the counts 1,000, 10,000 and so on, and the maximum."""
     counts = [FIRST_COUNT]
     while counts[-1] * 10 < maximum:
         counts.append(counts[-1] * 10)
@@ -75,11 +75,11 @@ def measure_growth(program, commands, counts, rounds):
             workspace = Workspace(program, count_folder)
             for round_number in range(rounds if count < counts[-1] else 1):
                 for name, command in commands(workspace, count, round_number):
-                    run = timed(workspace.command(*command), settle=False)
+                    run = timed(workspace.command(*command), sync_first=False)
                     costs_of_command = costs.setdefault(name, {})
-                    seconds, megabytes = costs_of_command.get(count, (run.processor, run.megabytes))
-                    costs_of_command[count] = min(run.processor, seconds), max(run.megabytes, megabytes)
-                    Figures.note(f"{name}, {count:,}: {run.processor:.2f} s, {run.megabytes:.0f} MB")
+                    seconds, megabytes = costs_of_command.get(count, (run.cpu_seconds, run.megabytes))
+                    costs_of_command[count] = min(run.cpu_seconds, seconds), max(run.megabytes, megabytes)
+                    Figures.note(f"{name}, {count:,}: {run.cpu_seconds:.2f} s, {run.megabytes:.0f} MB")
     return costs
 
 
@@ -94,7 +94,7 @@ def table(unit, costs, counts):
 
 
 def slopes(by_count, counts):
-    """Return the exponent of all points, and of those after the first."""
+    """Return the exponent of all points, and the exponent of all points except the first."""
     points = [(count, by_count[count][0]) for count in counts]
     return exponent(points), exponent(points[1:])
 

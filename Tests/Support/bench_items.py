@@ -3,9 +3,10 @@
 
     bench_items.py PROGRAM [--items 100000] [--rounds 3] [--before PROGRAM] [--irestore PROGRAM]
 
-The program itself creates the device and the backup, with low iteration counts, so that the time is that of decryption
-and output. --before measures another build, whose document has to be identical. --irestore measures the reader written
-in Go. The programs take turns. The figures are CPU times and the peak memory of all runs. Exit 1 if a goal is missed.
+The program itself creates the device and the backup, with low iteration counts, so that decryption and output take
+nearly all of the time. --before measures another build, whose document has to be identical. --irestore measures the
+reader written in Go. The programs take turns. The figures are CPU times and the peak memory of all runs. Exit 1 if a
+goal is missed.
 """
 
 import pathlib
@@ -19,11 +20,11 @@ from bench_files import PASSWORD, timed
 from figures import Figures
 
 MAX_MEGABYTES = 150
-# The largest ratio of the CPU time to that of irestore.
+# The maximum ratio of Keyhaul's CPU time to irestore's.
 MAX_RATIO = 0.33
 
 
-# Another process reads the documents, because a process counts as at least as large as the one that started it.
+# Another process reads the documents, because the peak memory of a process is at least that of its parent process.
 DIGEST_SCRIPT = """
 import hashlib, json, sys
 content = open(sys.argv[1], "rb").read()
@@ -51,12 +52,12 @@ def document_digest(path, count):
 
 
 def irestore_document_problem(path, count):
-    """Return what is wrong with irestore's document, or an empty string."""
+    """Return the problem with irestore's document, or an empty string."""
     process = subprocess.run(
         [sys.executable, "-c", COUNT_SCRIPT, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
-    count_text = int(process.stdout) if process.returncode == 0 else 0
-    return "" if count_text == count else f"its document has {count_text} secrets, not {count}"
+    found_count = int(process.stdout) if process.returncode == 0 else 0
+    return "" if found_count == count else f"its document has {found_count} secrets, not {count}"
 
 
 def commands(arguments, workspace, target):
@@ -99,17 +100,19 @@ def main():
     arguments = argument_parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
         runs = measure(arguments, Workspace(arguments.program, folder))
-    processor = {name: statistics.median(run.processor for run in program_runs) for name, program_runs in runs.items()}
+    cpu_seconds = {
+        name: statistics.median(run.cpu_seconds for run in program_runs) for name, program_runs in runs.items()
+    }
     peak = {name: max(run.megabytes for run in program_runs) for name, program_runs in runs.items()}
     figures, title = Figures(), f"{arguments.items:,} items to JSON with secrets"
     for name, program_runs in runs.items():
-        figures.note(f"{name}: {title}: {processor[name]:.2f} s of CPU time, "
+        figures.note(f"{name}: {title}: {cpu_seconds[name]:.2f} s of CPU time, "
                      f"{statistics.median(run.seconds for run in program_runs):.2f} s, {peak[name]:.0f} MB")
     figures.at_most(f"{title}: peak memory", peak["keyhaul"], MAX_MEGABYTES, "MB")
     if "irestore" in runs:
         figures.at_most(
-            f"{title}: CPU time compared with irestore", processor["keyhaul"] / processor["irestore"], MAX_RATIO, "×",
-            f"{processor['keyhaul']:.2f} s (Keyhaul), {processor['irestore']:.2f} s (irestore)")
+            f"{title}: CPU time compared with irestore", cpu_seconds["keyhaul"] / cpu_seconds["irestore"], MAX_RATIO,
+            "×", f"{cpu_seconds['keyhaul']:.2f} s (Keyhaul), {cpu_seconds['irestore']:.2f} s (irestore)")
     else:
         figures.unmeasured(
             f"{title}: CPU time compared with irestore",

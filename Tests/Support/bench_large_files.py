@@ -4,8 +4,9 @@
     bench_large_files.py PROGRAM [--megabytes 1000] [--files 10000] [--rounds 3] [--before PROGRAM]
 
 The export is compared with `openssl enc -d -aes-256-cbc` of the same bytes. The verification is compared with `openssl
-sha1` of the same files, which is only a part of its work. The programs take turns. The figures are CPU times; for the
-verification, which uses all cores, there is also the elapsed time. Exit 1 if a goal is missed.
+sha1` of the same files. The digests are only a part of the work of a verification. The programs take turns. The figures
+are CPU times. The verification uses all cores, so it also has a figure for the elapsed time. Exit 1 if a goal is
+missed.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from bench_data import Workspace, parser, programs
 from bench_files import DOMAIN, random_blocks, timed
 from figures import Figures
 
-# The largest ratio of the CPU time to that of openssl, and the most seconds for a gigabyte in ten thousand files.
+# The maximum ratio of Keyhaul's CPU time to openssl's, and the maximum seconds for a gigabyte in ten thousand files.
 MAX_EXPORT_RATIO, MAX_VERIFY_SECONDS = 1.1, 0.6
 OPENSSL_DECRYPTION, OPENSSL_DIGESTS = "openssl enc -d", "openssl sha1"
 
@@ -55,7 +56,7 @@ def openssl_digest(path):
 
 
 def file_problem(path, expected):
-    """Return what is wrong with a file that should have this digest, or an empty string.
+    """Return the problem with a file that should have this digest, or an empty string.
 
     The file is deleted, so that the next run has to write it.
     """
@@ -66,7 +67,7 @@ def file_problem(path, expected):
 
 
 def digests_problem(printed, paths):
-    """Return what is wrong with the output of `openssl sha1`, whose lines end in digests, or an empty string."""
+    """Return the problem with the output of `openssl sha1`, whose lines end in digests, or an empty string."""
     lines = printed.decode("utf-8", "replace").splitlines()
     digests = sorted(line.split()[-1] for line in lines if line.strip())
     if digests == sorted(map(file_digest, paths)):
@@ -118,14 +119,14 @@ def measure_verification(workspace, builds, file_count, byte_count, rounds):
     return measure(commands, {OPENSSL_DIGESTS: lambda printed: digests_problem(printed, paths)}, rounds)
 
 
-def processor_seconds(runs):
+def median_cpu_seconds(runs):
     """Return the median CPU time of each command."""
-    return {name: statistics.median(run.processor for run in command_runs) for name, command_runs in runs.items()}
+    return {name: statistics.median(run.cpu_seconds for run in command_runs) for name, command_runs in runs.items()}
 
 
 def print_runs(task, runs):
     """Print the cost of each command."""
-    seconds = processor_seconds(runs)
+    seconds = median_cpu_seconds(runs)
     for name, command_runs in runs.items():
         Figures.note(
             f"{task}, {name}: {seconds[name]:.2f} s of CPU time, "
@@ -144,10 +145,10 @@ def main():
         workspace = Workspace(arguments.program, folder)
         export_runs = measure_export(workspace, builds, byte_count, arguments.rounds)
         verify_runs = measure_verification(workspace, builds, arguments.files, byte_count, arguments.rounds)
-    print_runs("out", export_runs)
+    print_runs("export", export_runs)
     print_runs("verify", verify_runs)
     figures = Figures()
-    export_seconds, verify_seconds = processor_seconds(export_runs), processor_seconds(verify_runs)
+    export_seconds, verify_seconds = median_cpu_seconds(export_runs), median_cpu_seconds(verify_runs)
     openssl_seconds = export_seconds[OPENSSL_DECRYPTION]
     figures.at_most(
         f"export of one {arguments.megabytes:,} MB file: CPU time compared with openssl enc -d",

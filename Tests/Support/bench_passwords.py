@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare the time of commands with two passwords with that of a command with one.
+"""Compare commands with two passwords with a command with one password, in time.
 
     bench_passwords.py PROGRAM [--rounds 5] [--before PROGRAM]
 
@@ -21,7 +21,7 @@ ONE_PASSWORD, TWO_PASSWORDS = "inspect", ("diff", "rekey")
 
 
 def list_problem(printed):
-    """Return what is wrong with the output of `inspect --list`, or an empty string."""
+    """Return the problem with the output of `inspect --list`, or an empty string."""
     return "" if printed.count(b"\n") > 1 else "it lists no items"
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure the CPU time of commands that do next to nothing.
+"""Measure the CPU time of commands that do almost nothing.
 
     bench_start.py PROGRAM [--rounds 31] [--before PROGRAM]
 
@@ -30,7 +30,7 @@ def main():
             workspace.run("device", "create", f"phone-{number}")
         # `python3 -c pass` prints nothing that could be checked, so its version is checked first.
         version = f"Python {sys.version.split()[0]}"
-        timed([sys.executable, "--version"], settle=False, check=lambda printed: text_problem(printed, version))
+        timed([sys.executable, "--version"], sync_first=False, check=lambda printed: text_problem(printed, version))
         commands = {("python3 -c pass", ""): [sys.executable, "-c", "pass"]}
         for name, program in builds.items():
             for arguments_text in MAX_MILLISECONDS:
@@ -39,8 +39,10 @@ def main():
         for _ in range(arguments.rounds):
             for key, command in commands.items():
                 check = None if key[1] == "" else lambda printed: "" if printed.strip() else "it printed nothing"
-                runs.setdefault(key, []).append(timed(command, settle=False, check=check))
-    milliseconds = {key: 1000 * statistics.median(run.processor for run in key_runs) for key, key_runs in runs.items()}
+                runs.setdefault(key, []).append(timed(command, sync_first=False, check=check))
+    milliseconds = {
+        key: 1000 * statistics.median(run.cpu_seconds for run in key_runs) for key, key_runs in runs.items()
+    }
     elapsed = {key: 1000 * statistics.median(run.seconds for run in key_runs) for key, key_runs in runs.items()}
     python = f"python3 -c pass {milliseconds['python3 -c pass', '']:.1f} ms"
     figures = Figures()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run Keyhaul on backups of every layout and on backups with one fault, and compare the results with the expected ones.
+"""Run Keyhaul on backups of every layout and on backups with one fault, and check the results.
 
     check_backups.py --keyhaul .build/release/keyhaul [--only NAME] [--verbs inspect,verify,export,plan,convert]
 
@@ -228,7 +228,7 @@ def check_verification(checker, result, expectations):
 def check_export(checker, path, expectations, key_options, state):
     """Check the items that `export` writes.
 
-    `state` is the member of an expected item with the reason why this export cannot read it, or None.
+    `state` is the name of a member of the expected items: the reason why this export cannot read the item, or None.
     """
     name = f"export {state.replace('_', ' ')}"
     target = checker.folder / f"{state}.json"
@@ -337,7 +337,7 @@ def check_fault(checker, fault):
 def check_password_claims(checker, path):
     """Check that no plan claims that a partly decrypted backup has no password.
 
-    Its manifest is that of a backup with a password, but its stored files are decrypted, so it is unknown.
+    Its manifest states that there is a password, but its stored files are decrypted. So the password is uncertain.
     """
     page = checker.folder / "outlook.html"
     for flags in ([], ["--format", "html", "-o", page], ["--to", "new-phone"]):
@@ -358,8 +358,8 @@ NO_COPY_CODES = {64, NOT_FOUND, WRONG_PASSWORD, DAMAGED, REFUSED}
 def check_decrypted_copy(checker, fault, path, password):
     """Check that `convert --decrypted` of a faulty backup copies everything readable, or leaves no files.
 
-    The exit code is 3 if a file is missing or changed. The result lists a changed file, and its digest in the copied
-    manifest does not match.
+    The exit code is 3 if a file is missing or changed. The result lists each changed file, and the file's digest in the
+    copied manifest does not match.
     """
     target = checker.folder / "clear"
     result = checker.run("convert", path, "--decrypted", "-o", f"{target}/", *password, "--json")
@@ -414,7 +414,7 @@ def file_records(checker, path, code, name):
 
 
 def compare_payloads(folder, files):
-    """Return the paths of files that a copy lacks, and the files with other contents, each with those contents."""
+    """Return the paths of files that a copy lacks, and each file that differs, with its contents in the copy."""
     missing, differing = [], []
     for file in files:
         if not file.is_regular or not file.is_stored:
@@ -559,12 +559,12 @@ class ReportTest:
                 shutil.rmtree(target, ignore_errors=True)
 
 
-# Faults that the program does not detect, each with the reason. If it detects one, the fault has to be removed.
+# Faults that the program does not detect, each with the reason. A fault that it detects must not be listed here.
 UNDETECTED_FAULTS = {}
 
 
 def tasks(only):
-    """Return the kind, name, summary and check of each backup and fault, or of the one with a name."""
+    """Return the kind, name, summary and check of each backup and fault, or only of the one named `only`."""
     selected = [
         ("backup", case.name, case.summary, lambda checker, case=case: check_case(checker, case)) for case in CASES
     ]
@@ -578,7 +578,7 @@ def tasks(only):
 
 
 def run_task(program, work, commands, number, task):
-    """Run a task in its own folder. Return it, and the checker with its failures."""
+    """Run a task in its own folder. Return the task, and the checker with its failures."""
     kind, name, _, check = task
     checker = BackupChecker(program, work / f"{number:04}", commands)
     try:
@@ -589,7 +589,7 @@ def run_task(program, work, commands, number, task):
     return task, checker
 
 
-def is_success(kind, name, summary, checker):
+def print_result(kind, name, summary, checker):
     """Print the failures of a task. Return whether it has the expected result."""
     if name in UNDETECTED_FAULTS and "verify" in checker.commands:
         if checker.failures:
@@ -633,7 +633,7 @@ def main():
                 (kind, name, summary, _), checker = future.result()
                 passed_checks += checker.passed
                 counts[kind] += 1
-                failed_tasks += not is_success(kind, name, summary, checker)
+                failed_tasks += not print_result(kind, name, summary, checker)
     print(f"{counts['backup']} backups, {counts['fault']} faults, {passed_checks} checks passed")
     print(f"{len(selected) - failed_tasks} passed, {failed_tasks} failed")
     return 0 if passed_checks and not failed_tasks else 1

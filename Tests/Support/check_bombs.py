@@ -3,14 +3,19 @@
 
     check_bombs.py PROGRAM [--only NAME] [--show]
 
-The bombs are below 1 MB: every kind of archive, and every part of a backup. Each command that reads a backup runs on
-each, and on the published faults of that size. JSON and property lists are used as a plan, expectations, a device
-description and a dump. Keychain databases have a log or a journal that declares more than it contains. No command may
-crash, use more than 10 s of CPU time, or use more memory than 64 MB and twice the size of the largest part (as unpacked
-up to the limit, if it is compressed). Time bombs have items or expectations that are all compared with each other. They
-must take less than 2 s, at most three times as long if doubled, and end within 2 s of a SIGINT. Crafted archives have
-names and links that lead out of the target. They are also copied and exported, and files outside must not change. Exit
-1 if a check fails.
+Every input is below 1 MB.
+
+- Bombs are every kind of archive, and every part of a backup. Each command that reads a backup runs on each bomb, and
+  on the published faults of that size.
+- Documents are JSON and property lists, used as a plan, expectations, a device description and a dump.
+- Databases are keychain databases with a log or a journal that declares more than it contains.
+- Time bombs have items or expectations that are all compared with each other. A command must take less than 2 s, take
+  at most three times as long if the input is doubled, and end within 2 s of a SIGINT.
+- Crafted archives have names and links that lead out of the target. They are also copied and exported, and files
+  outside of the target must not change.
+
+No command may crash, use more than 10 s of CPU time, or use more memory than 64 MB plus twice the size of the largest
+part. For a compressed part, its unpacked size counts, up to the limit for unpacking. Exit 1 if a check fails.
 """
 
 import argparse
@@ -37,7 +42,7 @@ from kill_commands import files
 from processes import Launcher
 
 MAX_SECONDS = 10
-# Sizes in bytes. Keyhaul unpacks at most this much of a compressed file.
+# Sizes in bytes. Keyhaul unpacks at most MAX_UNPACKED bytes of a compressed file.
 BASE_MEMORY, MAX_UNPACKED, MAX_INPUT_BYTES = 64 << 20, 64 << 20, 1_000_000
 MEBIBYTE, GIBIBYTE = 1 << 20, 1 << 30
 # A tar file is in blocks of this size, and ends in two blocks of zeros.
@@ -54,7 +59,7 @@ KEYCHAIN_FILE = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 
 
 def tar_header(name, size, kind=b"0", link="", mode=0o600):
-    """Return a header in the ustar format. Sizes above eleven octal digits are in base 256."""
+    """Return a header in the ustar format. Sizes of more than eleven octal digits are in base 256."""
     size_field = b"%011o\0" % size if size < 8 ** 11 else b"\x80" + size.to_bytes(11, "big")
     name = name if isinstance(name, bytes) else name.encode()
     # Name, mode, user, group, size, time, checksum, type, link, "ustar", version, names, device numbers, prefix.
@@ -80,12 +85,12 @@ def tar_archive(parts, *extra_blocks):
 
 
 def open_tar_archive(parts, name, size):
-    """Return a tar that ends after the header of a file of this size, whose contents have to follow."""
+    """Return a tar without its end, after the header of a last file. The caller adds the `size` bytes of that file."""
     return tar_archive(parts)[:-2 * TAR_BLOCK] + tar_header(name, size)
 
 
 def zip_archive(parts, *extra_entries, zeros=()):
-    """Return a zip with the files of a backup and further entries. `zeros` has names and sizes of files of zeros."""
+    """Return a zip with the files of a backup and further entries. `zeros` lists names and sizes of files of zeros."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
@@ -96,6 +101,7 @@ def zip_archive(parts, *extra_entries, zeros=()):
                     entry.write(bytes(MEBIBYTE))
         for name, content, mode in extra_entries:
             info = zipfile.ZipInfo("x")
+            # System 3 is Unix, which has the mode in the upper 16 bits.
             info.filename, info.external_attr, info.create_system = name, mode << 16, 3
             archive.writestr(info, content)
     return target.getvalue()
@@ -107,6 +113,7 @@ def zeros_in_zstandard(head, count):
     A block has a header of 3 bytes: a bit that marks the last block, the type in two bits (0 is raw, 1 is a run), and
     the size.
     """
+    # The magic number, the frame's flags, and the size of the window.
     frame = b"\x28\xb5\x2f\xfd\x00\x88"
     for position in range(0, len(head), ZSTANDARD_BLOCK):
         block = head[position:position + ZSTANDARD_BLOCK]
@@ -158,7 +165,8 @@ def databases(original):
     """Yield the name and contents of malicious databases."""
     def with_bytes(position, value):
         return original[:position] + value + original[position + len(value):]
-    # The header has the page size at 16, the page count at 28, and the free pages at 32.
+    # The header has the page size at 16, the page count at 28, and the free pages at 32. The first page has its number
+    # of cells at 103.
     yield "four-billion-pages", with_bytes(28, b"\xff\xff\xff\xff")
     yield "pages-of-64-kB", with_bytes(16, b"\0\1")
     yield "pages-of-no-bytes", with_bytes(16, b"\0\0")
@@ -170,12 +178,15 @@ def databases(original):
 
 
 def keybags(original):
-    """Yield the name and contents of malicious keybags."""
+    """Yield the name and contents of malicious keybags.
+
+    A record of a keybag is its tag and its length, four bytes each, and its value.
+    """
     yield "record-of-four-gigabytes", b"VERS\xff\xff\xff\xff" + original[8:]
     yield "a-megabyte-of-records", original + b"XXXX\0\0\0\0" * 80_000
-    for count in (b"ITER", b"DPIC"):
-        position = original.index(count) + 8
-        yield f"all-rounds-{count.decode()}", original[:position] + b"\xff" * 4 + original[position + 4:]
+    for tag in (b"ITER", b"DPIC"):
+        position = original.index(tag) + 8
+        yield f"all-rounds-{tag.decode()}", original[:position] + b"\xff" * 4 + original[position + 4:]
     position = original.index(b"SALT") + 4
     yield "salt-of-all", original[:position] + b"\x7f\xff\xff\xff" + original[position + 4:]
     yield "many-classes", original + original[original.index(b"CLAS") - 24:] * 200
@@ -281,7 +292,7 @@ def json_bombs():
 
 PHONE = {"name": "x", "product_type": "iPhone15,2", "product_version": "18.1"}
 KEY = ["--password-file", "../../password"]
-# The kinds of documents: a valid one with BOMB in the place of its last value, and the commands that read the file.
+# The kinds of documents: a valid document with BOMB in place of its last value, and the commands that read the file.
 DOCUMENT_KINDS = {
     "plan": (
         b'{"format":"migration-plan/1","items":BOMB}',
@@ -307,7 +318,7 @@ def documents():
         if kind == "dump":
             for name, content in property_lists():
                 yield f"{kind}-{name}", content, commands
-    # The size of a device's record has a separate limit, and many apps reach it first.
+    # A device's record has a separate size limit, which many apps reach first.
     apps = [{"name": f"app {number}", "groups": [f"G.{number}"]} for number in range(20_000)]
     description = {
         "format": "device-fixture/1", "seed": 7, "created": "2026-11-20T17:58:00Z", "device": PHONE, "apps": apps,
@@ -391,7 +402,7 @@ def with_source(command, source):
 
 
 class InputTester:
-    """The checks of single inputs, with the largest costs."""
+    """The checks of single inputs, and the largest costs so far."""
 
     def __init__(self, program, launcher, work, prints_results):
         self.program, self.launcher, self.work, self.prints_results = program.resolve(), launcher, work, prints_results
@@ -407,9 +418,12 @@ class InputTester:
         )
         return cost.code, cost.processor, cost.memory
 
-    def measure(self, name, folder, archive, password, largest, commands=READING_COMMANDS):
-        """Run each command on an archive or folder. Return the exit codes."""
-        allowed_memory = BASE_MEMORY + 2 * largest
+    def measure(self, name, folder, archive, password, largest_size, commands=READING_COMMANDS):
+        """Run each command on an archive or folder. Return the exit codes.
+
+        `largest_size` is the size of the input's largest part in bytes.
+        """
+        allowed_memory = BASE_MEMORY + 2 * largest_size
         codes = []
         for command in commands:
             arguments = with_source(command, archive)
@@ -434,14 +448,14 @@ class InputTester:
 
     def measure_document(self, name, content, commands):
         """Check that a document is rejected, without a new device or file."""
-        folder, stored, largest = self.write("document", content)
-        self.checks.check(stored <= MAX_INPUT_BYTES, f"{name}: {stored} bytes are too large for this test")
+        folder, total_size, largest_size = self.write("document", content)
+        self.checks.check(total_size <= MAX_INPUT_BYTES, f"{name}: {total_size} bytes are too large for this test")
         before = self.files_without_locks()
         codes = [
             self.check_run(
                 f"{name}, {' '.join(command[:2])}",
                 ["document" if argument == "FILE" else argument for argument in command], folder,
-                BASE_MEMORY + 2 * largest)
+                BASE_MEMORY + 2 * largest_size)
             for command in commands
         ]
         if self.prints_results:
@@ -450,20 +464,20 @@ class InputTester:
         self.checks.check(0 not in codes, f"{name}: a command accepted it ({codes})")
 
     def files_without_locks(self):
-        """Return the digests of the files of the devices and the sandbox, except for locks."""
+        """Return the digests of the files of the devices and the sandbox, except for lock files."""
         return [
             {path: digest for path, digest in files(folder).items() if not path.endswith("/lock")}
             for folder in (self.work / "home", self.sandbox)]
 
     def measure_database(self, name, content):
         """Check the commands on a keychain database."""
-        folder, stored, largest = self.write("database", content)
-        self.checks.check(stored <= MAX_INPUT_BYTES, f"{name}: {stored} bytes are too large for this test")
+        folder, total_size, largest_size = self.write("database", content)
+        self.checks.check(total_size <= MAX_INPUT_BYTES, f"{name}: {total_size} bytes are too large for this test")
         before = files(self.sandbox)
         codes = [
             self.check_run(
-                f"{name}, {' '.join(command)}", with_source(command, "database/k.db"), folder, BASE_MEMORY + 2 * largest
-            )
+                f"{name}, {' '.join(command)}", with_source(command, "database/k.db"), folder,
+                BASE_MEMORY + 2 * largest_size)
             for command in DATABASE_COMMANDS
         ]
         if self.prints_results:
@@ -471,7 +485,7 @@ class InputTester:
         self.checks.check(files(self.sandbox) == before, f"{name}: a file changed")
 
     def measure_time(self, name, parts, doubled, command, max_seconds):
-        """Check the CPU time of an input and of a doubled one, and that a SIGINT ends the run on the doubled one."""
+        """Check the CPU time of an input and of a doubled input, and that SIGINT ends the run on the doubled input."""
         seconds = self.run_on_parts(name, parts, command)
         doubled_seconds = self.run_on_parts(name, doubled, command)
         self.checks.check(
@@ -526,13 +540,13 @@ class InputTester:
 
     def measure_archive(self, kind, name, archive, content, password):
         """Check the commands on an archive or folder, and that they change no file outside of their targets."""
-        folder, stored, largest = self.write(archive, content)
-        self.checks.check(stored <= MAX_INPUT_BYTES, f"{name}: {stored} bytes are too large for this test")
+        folder, total_size, largest_size = self.write(archive, content)
+        self.checks.check(total_size <= MAX_INPUT_BYTES, f"{name}: {total_size} bytes are too large for this test")
         before = files(self.sandbox)
         if "-zeros-" in name or "-of-tens" in name or "-of-nothing" in name:
             # Some data is unpacked before the limit for compressed files is reached.
-            largest = max(largest, MAX_UNPACKED)
-        codes = self.measure(name, folder, archive, password, largest)
+            largest_size = max(largest_size, MAX_UNPACKED)
+        codes = self.measure(name, folder, archive, password, largest_size)
         after = {
             path: digest
             for path, digest in files(self.sandbox).items()
@@ -546,6 +560,7 @@ class InputTester:
         """Check the commands on a published fault. Return whether it is small enough for this test."""
         target = self.work / "faults" / fault.name
         archive = fault.write(target)
+        # The allocated sizes, without the holes of sparse files. `st_blocks` counts blocks of 512 bytes.
         sizes = [path.stat().st_blocks * 512 for path in [archive, *archive.rglob("*")] if path.is_file()]
         is_small = sum(sizes) <= MAX_INPUT_BYTES
         if is_small:

@@ -27,7 +27,7 @@ from disk_model import images, read_log
 from kill_commands import CommandTester, Sandbox, files, is_empty_journal, selected_scenarios
 
 FAULTS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EINTR": errno.EINTR, "EDQUOT": errno.EDQUOT, "short": 0}
-# What remains of changed names, and of changed contents.
+# The unsynced changes that remain after a power cut: of names, and of contents.
 VARIANTS = [("none", "none"), ("all", "none"), ("all", "torn"), ("some", "torn"), ("none", "all"), ("some", "none")]
 
 
@@ -75,7 +75,7 @@ class CallTester(CommandTester):
     # Faults
 
     def test_faults(self, scenario, every, offset, kind=""):
-        """Run a scenario with a fault in every `every`-th call, from another call on for each kind of fault."""
+        """Run a scenario with a fault in every `every`-th call. Each kind of fault begins at a different call."""
         self.record_reference(scenario)
         origin = self.references[scenario.name].origin
         names_path = self.work / "names"
@@ -102,7 +102,8 @@ class CallTester(CommandTester):
             code in (0, 1, 3, 4, 5, 10, 11, 13, 14, *scenario.refusal_codes),
             f"{context}: ended with {code}: {error_output[:300]}")
         check(code == 0 or error_output, f"{context}: ended with {code} without a message")
-        # After 5 and the partial codes, a replaced backup may remain. An export leaves a part of its files.
+        # After 5 and the partial codes, a replaced backup may remain. The state of an export of files is a dictionary,
+        # and a failed export leaves the files that it has written.
         if code not in (5, *scenario.partial_codes) and not isinstance(new_state, dict):
             leftover = self.leftover_files(scenario, sandbox, is_successful=code == 0)
             check(not leftover, f"{context}: leaves {sorted(leftover)[:3]}")
@@ -137,7 +138,7 @@ class CallTester(CommandTester):
                 f"{context}: ended with {code} and is not the old state: {error_output[:200]} {str(state)[:200]}")
 
     def leftover_files(self, scenario, sandbox, is_successful):
-        """Return the files that an undisturbed run does not leave. After a successful run, SQLite may keep its own."""
+        """Return the files that an undisturbed run does not leave. After a success, SQLite's files may remain."""
         reference = self.references[scenario.name]
         leftover = set(files(sandbox.folder)) - set(reference.files_before) - reference.names_after
         if not is_successful:

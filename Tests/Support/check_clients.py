@@ -174,7 +174,7 @@ class PymobiledeviceClient:
 
 
 class Checks:
-    """The number of checks that passed. The first one that fails ends the run."""
+    """The number of checks that passed. The first check that fails ends the run."""
 
     def __init__(self):
         self.count = 0
@@ -194,7 +194,7 @@ def make_devices(devices):
 def restored_by_program(devices, backup, target, password):
     """Return the items of a copy of the device after `keyhaul restore` of the same backup.
 
-    Return None if Keyhaul refuses because nothing would arrive. A phone restores nothing then, but removes its items.
+    Return None if Keyhaul refuses because nothing would arrive. A phone then restores nothing, and removes its items.
     """
     home = devices.folder / "copies"
     shutil.rmtree(home, ignore_errors=True)
@@ -311,7 +311,7 @@ class ClientTest:
         self.checks.check(unpacked.read_bytes() == stored.read_bytes(), "unback gives the stored file")
 
     def check_restores(self, password):
-        """Check the restores of the backup to the same device and to another one."""
+        """Check the restores of the backup to the same device and to a different device."""
         for target in ("old-phone", "new-phone"):
             check_restore(
                 self.checks, self.devices, self.make_client, self.folder, "old-phone", target, password)
@@ -386,7 +386,7 @@ class CuttingProxy:
             self.end(connection)
 
     def end(self, connection):
-        """Shut a socket down. Only the thread that reads it closes it."""
+        """Shut a socket down. Python closes it when its threads have ended."""
         self.sockets.discard(connection)
         try:
             connection.shutdown(socket.SHUT_RDWR)
@@ -404,7 +404,7 @@ class CutConnections:
         self.outcomes = collections.Counter()
 
     def run(self, *arguments, limit=None):
-        """Run the client through the proxy. Return its exit code, or None if it did not notice the cut."""
+        """Run the client through the proxy. Return its exit code, or None if it did not end in time."""
         self.proxy.start(limit)
         try:
             return subprocess.run(
@@ -457,13 +457,13 @@ class CutConnections:
         else:
             require(status != 0, "the client reported success for an unfinished backup")
             self.outcomes["unfinished"] += 1
-        # The next backup over it has to be complete.
+        # The next backup over an unfinished one has to be complete. Every fifth time, a complete backup is made too.
         if number % 5 == 4 or not is_readable:
             require(self.run("backup") == 0, "the backup after a cut one failed")
             require(self.is_readable(), "verify finds a fault in the backup after a cut one")
 
     def check_restore(self, length, number, restored_items):
-        """Cut one restore. The device must have its items before it, or those of the backup."""
+        """Cut one restore. The device must have either its previous items or the items of the backup."""
         if self.devices.items("old-phone") == restored_items:
             self.change_item(f"cut-restore-{number}")
         before = self.devices.items("old-phone")
@@ -483,7 +483,7 @@ class CutConnections:
 
 
 def check_cuts(checks, devices, make_client, folder, count, seed):
-    """Check that a cut connection leaves the device old or new, and no backup that seems complete and is not."""
+    """Check that a cut connection leaves the device old or new, and no incomplete backup that seems complete."""
     folder.mkdir()
     cuts = CutConnections(devices, make_client("old-phone"), folder, seed)
     require(cuts.run("backup") == 0, "a backup through the proxy failed")
@@ -508,7 +508,7 @@ def check_cuts(checks, devices, make_client, folder, count, seed):
 
 
 def check_busy(checks, devices, make_client, folder):
-    """Check that a second client waits for the lock of a stopped first one, and gives up."""
+    """Check that a second client gives up waiting while the first client, which is stopped, has the file lock."""
     client = make_client("old-phone")
     folder.mkdir()
     first = subprocess.Popen(
@@ -519,9 +519,9 @@ def check_busy(checks, devices, make_client, folder):
         if "Starting backup" in line:
             break
     first.send_signal(signal.SIGSTOP)
-    other = devices.folder / "busy-other"
-    other.mkdir()
-    output = client.run(other, "backup", status=255)
+    second_folder = devices.folder / "busy-other"
+    second_folder.mkdir()
+    output = client.run(second_folder, "backup", status=255)
     checks.check("lock" in output.lower(), "a second client finds the synchronization lock taken", output)
     first.send_signal(signal.SIGCONT)
     first.communicate(timeout=60)

@@ -3,9 +3,10 @@
 
     check_codes.py KEYHAUL [--chromium PROGRAM]
 
-The items are in a keychain dump, and those of a backup beside the files of authenticator apps. Every code on a page is
-drawn as an image, which zbarimg decodes. The one-time passwords that pyotp computes from each export must equal those
-that RFC 6238 defines for the secret. With --chromium, the pages are also printed, and read from the paper.
+The accounts are in a keychain dump, and in the items and the authenticator apps' files of a backup. Every QR code on a
+page is drawn as an image, which zbarimg decodes. The one-time passwords that pyotp computes from each export must equal
+the one-time passwords that RFC 6238 defines for the secret. With --chromium, the pages are also printed, and the QR
+codes are read from the paper.
 """
 
 import argparse
@@ -35,7 +36,7 @@ from keychain_backup.options import BackupOptions, ordinary_files
 RECT = re.compile(r"M(\d+) (\d+)h(\d+)v1h-\d+z")
 TIMES = (59, 1111111109, 2000000000)
 HASHES = {"SHA1": hashlib.sha1, "SHA256": hashlib.sha256, "SHA512": hashlib.sha512}
-# The numbers in the messages that Google Authenticator imports, and the most accounts in one of its QR codes.
+# The numbers in the messages that Google Authenticator imports, and the maximum number of accounts in one QR code.
 ALGORITHM_NUMBERS = {1: "SHA1", 2: "SHA256", 3: "SHA512"}
 MAX_BATCH_SIZE = 10
 PASSWORD = b"correct horse"
@@ -49,6 +50,7 @@ class Account:
 
     def __init__(self, number, algorithm="SHA1", digits=6, period=30, spelling=None, has_separate_secret=False,
                  archive_version=0):
+        # A secret of 10 to 20 bytes.
         self.secret = hashlib.sha256(f"account {number}".encode()).digest()[:10 + number % 11]
         self.issuer, self.name = f"Service {number}", f"person{number}@example.org"
         self.algorithm, self.digits, self.period = algorithm, digits, period
@@ -66,7 +68,7 @@ class Account:
             self.item["v_Data"] = self.address.encode()
 
     def archived(self, has_root):
-        """Return the account as Tofu archives it: with an object of its own since version 2, without one before."""
+        """Return the account as Tofu archives it. Since version 2, the account is an object of its own."""
         uid = plistlib.UID
         fields = {"timeBased": True, "algorithm": {"SHA1": 0, "SHA256": 1, "SHA512": 2}[self.algorithm],
                   "digits": self.digits, "secret": uid(1), "counter": 0, "period": self.period, "name": uid(2),
@@ -95,7 +97,7 @@ class Account:
         return str(number % 10 ** self.digits).zfill(self.digits)
 
     def expected(self):
-        """Return what an export must have of the account: its names, and its codes at some times."""
+        """Return the account's names, and its codes at some times, as they must be in an export."""
         return self.issuer, self.name, [self.code(time) for time in TIMES]
 
 
@@ -212,7 +214,7 @@ class Exports:
         return path.read_text(encoding="utf-8")
 
     def check_accounts(self, format_name, exported, expected):
-        """Compare the accounts of an export with those that it must have, each once."""
+        """Check that an export has each expected account exactly once, and no other account."""
         exported_accounts = list(exported)
         self.checks.check(
             len(exported_accounts) == len(expected),
@@ -267,7 +269,7 @@ class Exports:
 
 
 def check_missing(checks, exports):
-    """Check what an export reports of apps whose codes it does not contain."""
+    """Check that an export reports the apps whose codes it does not contain."""
     text = exports.run("-o", exports.folder / "again.otpauth", "--reveal", "--yes").stdout
     one_line = " ".join(text.split())
     for name in MISSING:

@@ -112,7 +112,7 @@ class WriterTest:
         """Check the result of one command during writes."""
         code, output, error_output = self.run(*command)
         self.codes[code] += 1
-        # A list of Simulators has the reason for each that cannot be read, and exits with 3.
+        # `simulator list` prints the reason for each Simulator that cannot be read, and exits with 3.
         is_partial_list = (
             command[:2] == ["simulator", "list"] and code == 3 and b"it changed each time" in output
         )

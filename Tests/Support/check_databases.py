@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run Keyhaul on random keychain databases that Python wrote, and compare the items that it reads with those written.
+"""Run Keyhaul on random keychain databases, and compare the items that it reads with the items that Python wrote.
 
     check_databases.py --keyhaul .build/release/keyhaul [--count 200]
 
@@ -22,6 +22,7 @@ from check_dumps import Program, decoded_value, expected_outcome, expected_value
 from checks import Checks
 from keychain_backup import apple_der, databases, dumps
 
+# A new and an old Simulator, named for the byte that each appends to its keys, and a device with class keys.
 STORES = ("ff", "08", "class")
 # Attributes that the keychain sets itself.
 BOOKKEEPING = ("persistref", "musr", "sync", "tomb", "sha1")

@@ -3,11 +3,11 @@
 
     check_descriptors.py PROGRAM [--short] [--only COMMAND]
 
-The limits are 3 to 32 descriptors (`ulimit -n`), and address spaces (`ulimit -v`) in steps, from the least size with
+The limits are 3 to 32 descriptors (`ulimit -n`), and address spaces (`ulimit -v`) in steps, from the smallest size with
 which the program starts. Each run must exit with the code of an unlimited run, or with 1 and a message. It must not
 exit with 10, 13 or 14, die from a signal, or hang. A command for many backups or devices exits with 3 if it could read
-some, and must not call a backup damaged. A writing command that exits with 1 must have changed nothing. Exit 1 if a
-check fails.
+only some of them, and must not call a backup damaged. A writing command that exits with 1 must have changed nothing.
+Exit 1 if a check fails.
 
 With three descriptors, the system's loader cannot open a library, and the program does not start (127).
 """
@@ -49,8 +49,12 @@ class LimitTester(CommandTester):
             return None, "", ""
         return process.returncode, process.stderr.decode("utf-8", "replace"), process.stdout.decode("utf-8", "replace")
 
-    def check_run(self, context, full_codes, code, error_output, output, is_many=False):
-        """Check one run, and return whether it did its work. `full_codes` are the exit codes of an unlimited run."""
+    def check_run(self, context, unlimited_codes, code, error_output, output, is_many=False):
+        """Check one run, and return whether it did its work.
+
+        `unlimited_codes` are the exit codes of a run without a limit. With `is_many`, the command reads many backups or
+        devices.
+        """
         check = self.checks.check
         self.runs += 1
         self.codes[code] = self.codes.get(code, 0) + 1
@@ -58,27 +62,27 @@ class LimitTester(CommandTester):
             return False
         check(code is not None, f"{context}: did not end")
         check(
-            code in (*full_codes, 1, *((3,) if is_many else ())), f"{context}: ended with {code}: {error_output[-300:]}"
-        )
+            code in (*unlimited_codes, 1, *((3,) if is_many else ())),
+            f"{context}: ended with {code}: {error_output[-300:]}")
         check(
-            code in full_codes or "error:" in error_output or is_many,
+            code in unlimited_codes or "error:" in error_output or is_many,
             f"{context}: ended with {code} without a message: {error_output[-200:]}")
         check(
-            code in full_codes or not re.search(r"damaged|not a backup|hostile|don't trust", error_output),
+            code in unlimited_codes or not re.search(r"damaged|not a backup|hostile|don't trust", error_output),
             f"{context}: a false message: {error_output[-300:]}")
         check(
             not is_many or not re.search(r"with (exit code )?1[034]\b", error_output + output),
             f"{context}: a false exit code: {error_output[-300:]}")
-        return code in full_codes
+        return code in unlimited_codes
 
     def test_reading_command(self, command, kind, name, limits):
         """Run a command that changes nothing with each limit."""
         sandbox = self.new_sandbox(self.template)
-        full_code, before = self.start(sandbox, command)[0], files_without_locks(sandbox.folder)
+        unlimited_code, before = self.start(sandbox, command)[0], files_without_locks(sandbox.folder)
         is_many = "--jobs" in command or command[:2] == ["device", "list"]
         for limit in limits:
             context = f"{' '.join(command)}, {name} {limit}"
-            self.check_run(context, (full_code,), *self.start(sandbox, command, kind, limit), is_many)
+            self.check_run(context, (unlimited_code,), *self.start(sandbox, command, kind, limit), is_many)
             self.checks.check(files_without_locks(sandbox.folder) == before, f"{context}: changed something")
 
     def test_writing_command(self, scenario, kind, name, limits):
@@ -104,7 +108,7 @@ class LimitTester(CommandTester):
             self.checks.check(is_expected, f"{context}: neither complete nor unchanged")
 
     def minimum_memory(self):
-        """Return the least address space in bytes with which the program starts."""
+        """Return the minimum address space in bytes with which the program starts."""
         low, high = 1 << 20, 4 << 30
         while high - low > 1 << 20:
             middle = (low + high) // 2
@@ -114,7 +118,7 @@ class LimitTester(CommandTester):
 
 
 def files_without_locks(folder):
-    """Return the digests of all files, except for locks and SQLite's own files."""
+    """Return the digests of all files, except for lock files and SQLite's own files."""
     return {name: content for name, content in files(folder).items() if not name.endswith(("/lock", "-wal", "-shm"))}
 
 

@@ -168,7 +168,7 @@ def case_names(code, start):
 
 
 def scope_after(declaration_match, outer):
-    """Return the scope that a brace opens after a declaration, or after other code if that is `None`."""
+    """Return the scope that a brace opens after a declaration. `declaration_match` is None after other code."""
     if declaration_match is None or outer.kind == "body" or declaration_match["kind"] not in TYPES.split("|"):
         return Scope("body", False)
     if declaration_match["kind"] == "extension":
@@ -221,7 +221,7 @@ def declarations(source):
 
 
 def percent(documented, total):
-    """Return the part that is documented. Nothing to document counts as all."""
+    """Return the percentage that is documented, or 100 if there is nothing to document."""
     return 100 if total == 0 else 100 * documented / total
 
 

@@ -96,7 +96,7 @@ def check_format(checks, program, dump_format):
 
 def check_inspection(checks, program, dump_format, name, expected):
     """Check that `inspect` lists and counts the items."""
-    absent = sum(secret is None for _, _, secret in expected)
+    absent_count = sum(secret is None for _, _, secret in expected)
     code, document = program.json("inspect", name, "--list")
     checks.check(
         code == 0 and document["dump"]["form"] == dump_format, f"{dump_format}: inspect recognizes the format, {code}"
@@ -109,7 +109,7 @@ def check_inspection(checks, program, dump_format, name, expected):
         == [(attributes.get("acct"), attributes["pdmn"], secret is not None) for _, attributes, secret in expected],
         f"{dump_format}: inspect --list has the accounts, classes and readable secrets")
     checks.check(
-        document["dump"]["secrets"] == {"open": len(expected) - absent, "absent": absent, "shut": 0},
+        document["dump"]["secrets"] == {"open": len(expected) - absent_count, "absent": absent_count, "shut": 0},
         f"{dump_format}: the secrets are counted")
 
 
@@ -175,7 +175,7 @@ def check_differences(checks, program):
     checks.check(
         [(item["secret_changed"], item["attributes"]) for item in document["changed"]] == [(True, [])],
         "diff lists the changed item")
-    # A dump without types of values has no differences in the attributes that both have.
+    # A dump without types of values does not differ in the attributes that both dumps have.
     (program.folder / "c.dump").write_bytes(dumps.table_dump(items, is_typed=False))
     code, document = program.json("diff", "a.dump", "c.dump", "--exit-code")
     checks.check(
@@ -378,7 +378,7 @@ def check_unreadable_secrets(checks, program):
         result = program.run("export", name, "--format", "json", "-o", exported.name, "--reveal")
         output = exported.read_text(encoding="utf-8") if exported.exists() else ""
         items = json.loads(output)["items"] if output else []
-        # The lines of these two dumps are not those of the tool, so their item has no attributes.
+        # These two dumps do not have the lines that the tool writes, so their item has no attributes.
         checks.check(
             result.returncode == 3 and (name in ("forged.txt", "cut.txt") or "anna" in output),
             f"{name}: the export has the item: {result.returncode}, {output!r}")

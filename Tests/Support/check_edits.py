@@ -25,7 +25,8 @@ from keychain_backup_reader import Backup
 # Attributes that identify items of other kinds.
 OTHER_IDENTIFYING_ATTRIBUTES = ("srvr", "ptcl", "port", "path", "klbl", "slnr", "atag")
 KEYCHAIN_FILE = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
-CHANGED = {"Manifest.db", f"51/{KEYCHAIN_FILE}", keyhaul_seal.NAME}
+# The files that a change of an item may change.
+CHANGEABLE_FILES = {"Manifest.db", f"51/{KEYCHAIN_FILE}", keyhaul_seal.NAME}
 GROUP = "ABCDE12345.org.example.edits"
 
 
@@ -37,7 +38,7 @@ def identity(table, attributes):
 
 
 def read_backup(path):
-    """Return the readable items of a backup by table and identity, the other items, and the keychain file."""
+    """Return the readable items of a backup by identity, the undecrypted items, and the keychain file."""
     backup = Backup(path, PASSWORD.encode())
     readable_items, undecrypted = {}, []
     for item in backup.keychain_items():
@@ -91,7 +92,7 @@ class BackupEditor:
         return kind
 
     def add_item(self, is_dry_run):
-        """Add an item, or only rehearse it."""
+        """Add an item, or do so only as a dry run."""
         service, account = f"service {self.number}", self.rng.choice(("", "anna", "zoë", "*", "x" * 300))
         content, path = self.secret()
         label = self.rng.choice((None, f"label {self.number}"))
@@ -163,7 +164,7 @@ def check_folder(checks, name, path, files_before, keychain):
     files_after = files(path)
     checks.check(
         files_after.keys() == files_before.keys()
-        and {file for file in files_after if files_after[file] != files_before[file]} <= CHANGED,
+        and {file for file in files_after if files_after[file] != files_before[file]} <= CHANGEABLE_FILES,
         f"{name}: another file changed")
     key = Backup(path, PASSWORD.encode()).manifest_key
     checks.check(

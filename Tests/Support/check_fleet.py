@@ -3,12 +3,12 @@
 
     check_fleet.py --keyhaul PROGRAM [--count 200] [--repeats 2]
 
-The backups are made from five fixtures in five layouts, encrypted and unencrypted. Some are addresses that are
+The backups are made from five fixtures in five layouts, encrypted and unencrypted. Some are given as addresses and
 streamed, and ten have different faults (`backup_faults.py`). The scheduler and the two workers are separate processes.
-Each result is compared with the program's own document, from one process for each command and backup, started by
-`xargs`. The memory of the scheduler is searched for the password and for secrets of items. Then a run is killed and
-resumed, and its speed is compared with `xargs -P2`. Needs the environment of packaging/python/requirements.txt. Exit 1
-if a check fails.
+Each result is compared with the documents of single runs of the program, one run for each command and backup, which
+`xargs` starts. The memory of the scheduler is searched for the password and for secrets of items. Then a run is killed
+and resumed, and the fleet's speed is compared with `xargs -P2`. Needs the environment of
+packaging/python/requirements.txt. Exit 1 if a check fails.
 """
 
 import argparse
@@ -50,8 +50,8 @@ THREAD_COUNT = 2
 # About a third of an iPhone's iterations, so that the measurement is short.
 ITERATIONS = 3_000_000
 COSTLY_COUNT = 24
-# The least ratio of the fleet's speed to that of `xargs -P2`, which writes no table. For costly backups, the key
-# derivation takes nearly all of the time, so the fleet cannot be faster. The rest allows for noise of the machine.
+# The minimum ratio of the fleet's speed to the speed of `xargs -P2`, which writes no table. For costly backups, the key
+# derivation takes nearly all of the time, so the fleet cannot be faster. The ratio of 0.9 allows for noise.
 MIN_RATIOS = {"small": 1.0, "costly": 0.9}
 # Runs one command on one backup without the package. The arguments are the number, the command and the path.
 SINGLE_SCRIPT = """
@@ -102,7 +102,8 @@ class Backups:
     def make_backup(self, number):
         """Make a valid backup, and return its path."""
         layout = LAYOUTS[number // len(FIXTURES) % len(LAYOUTS)]
-        is_plain = number // 25 % 3 == 2
+        # After every two rounds over all fixtures and layouts, a round is unencrypted.
+        is_plain = number // (len(FIXTURES) * len(LAYOUTS)) % 3 == 2
         path = f"{self.folder}/backups/{'plain-' if is_plain else ''}{number:03}{layout}"
         password = ["--no-password"] if is_plain else ["--rounds", "1", "-p", str(self.password_file)]
         self.run_command("backup", FIXTURES[number % len(FIXTURES)], "-o", path, "--wait", "60s", *password)
@@ -163,7 +164,7 @@ class SingleRun:
 
 
 def nested_settings(settings):
-    """Return Dask's settings with a section for each part of a dotted name, because a file must not have such names."""
+    """Return Dask's settings with a section for each part of a dotted name. A file must not have dotted names."""
     nested = {}
     for name, value in settings.items():
         *section_names, last = name.split(".")
@@ -207,7 +208,7 @@ class Cluster:
         client.wait_for_workers(WORKER_COUNT, timeout=60)
         return client
 
-    def seconds(self):
+    def cpu_seconds(self):
         """Return the CPU time of the cluster, with all programs that its workers ran."""
         total = 0.0
         for root in (self.scheduler.pid, self.workers.pid):
@@ -233,7 +234,7 @@ class Cluster:
 
 
 def texts_in_memory(pid, texts):
-    """Return those texts that the memory of a process contains."""
+    """Return the texts that the memory of a process contains."""
     found = set()
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for line in maps:
@@ -296,7 +297,7 @@ def expected_items(single):
 
 
 def has_members(rows, expected_rows):
-    """Return whether each row has the members of the expected row. It may have others."""
+    """Return whether each row has the members of the expected row. A row may have additional members."""
     return len(rows) == len(expected_rows) and all(
         row[name] == value for row, expected in zip(rows, expected_rows) for name, value in expected.items())
 
@@ -322,7 +323,7 @@ class FleetChecks(Checks):
         self.settings = {"passwords": passwords, "home": str(backups.empty_devices_dir)}
 
     def compare(self, outcome, expected_runs, title):
-        """Check that each path has one row, and that rows and items equal those of the single runs."""
+        """Check that each path has one row, and that rows and items equal the results of the single runs."""
         rows, items = outcome.backups.to_pylist(), {}
         for item in outcome.items.to_pylist():
             items.setdefault(item["path"], []).append(item)
@@ -334,7 +335,7 @@ class FleetChecks(Checks):
             single = expected_runs[row["path"]]
             expected = expected_row(single)
             if expected["code"] in (2, 3) and expected["error"] is None:
-                # These codes have no error in a single run, and the fleet gives a reason.
+                # A single run has no error with these codes, but the fleet gives a reason.
                 expected.update(error=row["error"], why=row["why"])
             differences = {name: (row[name], value) for name, value in expected.items() if row[name] != value}
             has_equal_items = has_members(items.get(row["path"], []), list(expected_items(single)))
@@ -448,7 +449,7 @@ class FleetChecks(Checks):
         self.check_repeated_run(out, outcome)
 
     def check_repeated_run(self, out, outcome):
-        """Rewrite one backup, and check that the next run reads only this one and those without a result."""
+        """Rewrite one backup, and check that the next run reads only this backup and the backups without a result."""
         rewritten_path = next(path for path in self.backups.local if path.endswith(".tar.gz"))
         shutil.copyfile(rewritten_path, rewritten_path + ".copy")
         os.replace(rewritten_path + ".copy", rewritten_path)
@@ -490,7 +491,7 @@ class FleetChecks(Checks):
     def run_xargs(self, process_count, paths):
         """Return the elapsed seconds and the CPU seconds of `xargs`.
 
-        Each program has its own session, like those of the fleet, because Linux divides a busy machine between
+        Each program has its own session, like the programs of the fleet, because Linux divides a busy machine between
         sessions.
         """
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
@@ -509,11 +510,11 @@ class FleetChecks(Checks):
 
     def run_fleet(self, paths):
         """Return the elapsed seconds and the CPU seconds of the fleet, including the cluster and this process."""
-        cluster_seconds, own_seconds, started = self.cluster.seconds(), time.process_time(), time.monotonic()
+        cluster_seconds, own_seconds, started = self.cluster.cpu_seconds(), time.process_time(), time.monotonic()
         outcome = fleet.run(paths, self.client, verbs=["verify"], **self.settings)
         seconds = time.monotonic() - started
         self.check({row["code"] for row in outcome.rows()} == {0}, "a backup was not verified")
-        return seconds, time.process_time() - own_seconds + self.cluster.seconds() - cluster_seconds
+        return seconds, time.process_time() - own_seconds + self.cluster.cpu_seconds() - cluster_seconds
 
 
 def main():

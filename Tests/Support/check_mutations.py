@@ -4,11 +4,11 @@
     check_mutations.py [--only 3,17] [--folder FOLDER] [--copy-only|--build-only|--skip-build] [--baseline] [--quick]
         [--table FILE]
 
-The tracked files are copied to a scratch folder. Each expression in `mutations.py` becomes a choice by a number that the
-process reads from KEYHAUL_SEEDED_CHANGE, so one build contains all changes. With 0, the code is as it was. The tests
-that should notice a change are run first (`suites`), and then, if they pass, all tests. A change is caught if a test
-fails, crashes or does not end. Exit 1 if more than three changes survive, if a test fails without a change, or if no
-test runs.
+The tracked files are copied to a scratch folder. Each expression in `mutations.py` becomes a choice between the
+original and the changed expression. A process reads the number of its change from KEYHAUL_SEEDED_CHANGE, so one build
+contains all changes. With 0, no expression is changed. The tests that should notice a change are run first (`suites`),
+and then, if they pass, all tests. A change is caught if a test fails, crashes or does not end. Exit 1 if more than
+three changes survive, if a test fails without a change, or if no test runs.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def with_inherited_number(text):
 
 
 def copy(folder):
-    """Write the files of the copy. Files that are the same already keep their times, so that little is compiled."""
+    """Write the files of the copy. Unchanged files keep their times, so that little is compiled."""
     files = sources()
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
@@ -169,7 +169,7 @@ def run(command, folder, number, timeout):
 
 
 def failure(status, output):
-    """Return what failed in a run of tests, or None."""
+    """Return the name of a failed test, "timeout" or "crash", or None if all tests passed."""
     if status == 0:
         return None
     if match := re.search(r'✘\S* Test (?:"(.*?)"|(\S+)).* recorded an issue', output):
@@ -180,7 +180,7 @@ def failure(status, output):
 
 
 def test(folder, number, suites, log):
-    """Run the tests whose names match, or all. Return what failed, or None."""
+    """Run the tests whose names match, or all tests. Return a failure, or None."""
     command = [".ci/test", "--skip-build"]
     if suites:
         command += ["--filter", suites]

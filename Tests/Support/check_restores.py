@@ -3,9 +3,10 @@
 
     check_restores.py PROGRAM [--only NAME] [--jobs 2]
 
-Both must have the same exit code and id. A restore that is refused or fails must not change its target. After any other
-restore, both targets must have the same number of items. The backups are those of `backup_faults`, and a valid one of
-each base. Each is restored without and with `--accept-damage`, and with `--existing merge`. Exit 1 if a check fails.
+Both restores must have the same exit code and id. A restore that is refused or fails must not change its target. After
+any other restore, both targets must have the same number of items. The backups are the faulty backups of
+`backup_faults`, and a valid backup of each base. Each is restored without and with `--accept-damage`, and with
+`--existing merge`. Exit 1 if a check fails.
 """
 
 import argparse
@@ -35,7 +36,7 @@ RESTORED_CODES = (0, 3)
 
 @dataclasses.dataclass
 class RestoreResult:
-    """How a restore to one target ended."""
+    """The outcome of a restore to one target."""
 
     code: int
     error_id: str

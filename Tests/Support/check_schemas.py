@@ -4,7 +4,7 @@
     check_schemas.py --keyhaul PROGRAM
 
 Run each command that has JSON in a temporary folder, and validate standard output and each line of standard error.
-Then documents are broken, and the schemas have to reject them. Exit 1 if a check fails.
+Then break some of the printed documents, and check that the schemas reject them. Exit 1 if a check fails.
 """
 
 import argparse
@@ -73,7 +73,7 @@ class Schemas:
             for name in self.documents}
 
     def faults(self, name, document):
-        """Return the errors of a document, the deepest one first."""
+        """Return the faults that a schema finds in a document, the most deeply nested first."""
         if name not in self.validators:
             return [f"there is no schema {name}"]
         errors = sorted(self.validators[name].iter_errors(document), key=lambda error: -len(error.absolute_path))
@@ -102,7 +102,7 @@ def commands_with_json(program):
         if not subcommands and "json" in flags:
             yield " ".join(names)
 
-    # These accept the flags of all commands, but reject --json.
+    # These two commands accept the flags of all commands, but reject --json.
     return set(collect(json.loads(dump)["command"], [])) - {"demo", "device serve"}
 
 
@@ -113,7 +113,7 @@ class Session(Checks):
         super().__init__()
         self.program, self.folder, self.schemas = program, folder, schemas
         self.documents = {}
-        # The commands with --json, and those that have printed a document.
+        # The commands with --json, and the commands whose documents were validated.
         self.commands, self.validated_commands = commands_with_json(program), set()
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("KEYHAUL_")}
         self.environment["KEYHAUL_HOME"] = "devices"
@@ -132,13 +132,13 @@ class Session(Checks):
         path.write_text(text, encoding="utf-8")
         path.chmod(0o600)
 
-    def run(self, line, *, exit_code=0, has_no_json=False, prints_document=True):
-        """Run a command, and return its document. Only early errors have none.
+    def run(self, line, *, exit_code=0, adds_json=True, prints_document=True):
+        """Run a command, and return the document on its standard output, or None if there is none.
 
-        With `has_no_json`, --json is not added. `prints_document` states whether the document is on standard output,
+        `adds_json` states whether --json is added. `prints_document` states whether the document is on standard output,
         and not only in a file.
         """
-        arguments = line.split() + ([] if has_no_json else ["--json", "--no-input"])
+        arguments = line.split() + (["--json", "--no-input"] if adds_json else [])
         process = subprocess.run(
             [self.program, *arguments], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
@@ -146,7 +146,7 @@ class Session(Checks):
         self.check(
             process.returncode == exit_code,
             f"{line}: ends with {process.returncode}, not {exit_code}: {error_output.strip()[-300:]}")
-        if has_no_json:
+        if not adds_json:
             return None
         for message_line in error_output.splitlines():
             self.check_message(line, message_line, process.returncode)
@@ -181,7 +181,7 @@ class Session(Checks):
                 f"{line}: reports {message['code']} {message['id']}, but ends with {exit_code}")
 
     def check_rows(self, line, table, *fields, exit_code=0):
-        """Check that the table with selected fields equals those fields of the complete document."""
+        """Check that --fields prints the same values as the rows of the complete document."""
         document = self.run(line, exit_code=exit_code) or {}
         process = subprocess.run(
             [self.program, *line.split(), "--no-input", "--fields", ",".join(fields)], cwd=self.folder,
@@ -523,7 +523,7 @@ def plan_with_damaged_item(session):
 
 
 def other_commands(session):
-    """Run the remaining commands. They delete the devices, so they are the last ones."""
+    """Run the remaining commands. They delete the devices, so they run last."""
     run = session.run
     run("demo", exit_code=64)
     run("explain")
@@ -540,7 +540,7 @@ def other_commands(session):
     run("device delete bare --confirm bare -n")
     run("device delete bare --confirm bare")
     run("version")
-    run("--version", has_no_json=True)
+    run("--version", adds_json=False)
 
 
 PLAN, ITEMS, EXPECTATIONS = (
@@ -576,7 +576,7 @@ def has_items(document):
 
 
 def document_faults():
-    """Yield each fault as (name of the schema, fault, function that makes it, function that selects documents)."""
+    """Yield each fault as (name of the schema, fault, function that causes it, function that selects documents)."""
     yield from plan_faults()
     yield "restore-result-1.schema.json", "no revision", lambda document: document.pop("revision"), every_document
     yield (

@@ -33,7 +33,7 @@ from checks import Checks
 from kill_commands import files
 
 MAX_SECONDS = 2
-# After this time, the program waits.
+# The time after which the program has begun to wait.
 SECONDS_UNTIL_WAIT = 0.6
 # Linux: F_SETPIPE_SZ, for a pipe that is full after one write.
 SET_PIPE_SIZE, PIPE_SIZE = 1031, 4096
@@ -136,7 +136,7 @@ def full_pipe(stream):
 
 @contextlib.contextmanager
 def terminal(is_stopped=False):
-    """Give the program a terminal of its own. A stopped one shows nothing, as after Ctrl-S."""
+    """Give the program a terminal of its own. A stopped terminal shows nothing, as after Ctrl-S."""
     outer, inner = pty.openpty()
     if is_stopped:
         termios.tcflow(inner, termios.TCOOFF)
@@ -157,13 +157,13 @@ def no_streams():
 
 @dataclasses.dataclass
 class Wait:
-    """What a command waits for, and the context in which it does."""
+    """A command that waits, and the context that makes it wait."""
 
     name: str
     # A context manager that creates the reason to wait. Its value has the streams of the program.
     context: object
     command: list
-    # Other expected exit codes than that of the signal.
+    # The expected exit codes in addition to the code of the signal.
     codes: tuple = ()
 
 
@@ -247,7 +247,7 @@ def output_waits():
 
 
 def files_without_locks(folder):
-    """Return the digests of all files, except for pipes, locks, device records and SQLite's own files."""
+    """Return the digests of all files, except for pipes, lock files, device records and SQLite's own files."""
     return {
         name: content
         for name, content in files(folder).items()

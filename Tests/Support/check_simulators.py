@@ -6,7 +6,7 @@
 Python writes a Simulator's database at random, with or without a write-ahead log, and Keyhaul saves it with `simulator
 snapshot`. Then the database changes at random: Keyhaul adds, changes or deletes items, Python deletes rows and leaves
 them in a log, or another database takes its place. After `simulator restore`, the database has to have the bytes of the
-snapshot, no log may be left with frames in it, and SQLite (in Python) has to read the rows of the saved state. A second
+snapshot, no log with frames may be left, and SQLite (in Python) has to read the rows of the saved state. A second
 restore changes nothing. Exit 1 if a check fails.
 """
 
@@ -73,7 +73,7 @@ class Simulator:
                 connection.close()
 
     def write(self, number, rng, has_log):
-        """Write a new database, with its last items in the log if it has one. Return the number of items."""
+        """Write a new database. With `has_log`, its last items are in a log. Return the number of items."""
         for path in list(self.database.parent.iterdir()):
             path.unlink()
         items = dumps.make_items(number, count=rng.randrange(2, 30))

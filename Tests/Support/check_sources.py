@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Rule:
-    """A pattern that must not occur in files whose path matches `where`, and does not match `unless`."""
+    """A pattern that must not occur in files whose path matches `where` but not `unless`."""
 
     reason: str
     pattern: str

@@ -3,11 +3,11 @@
 
     check_structure.py [--draw] [FOLDER]
 
-A target imports only targets of lower layers, and every target and test target depends in Package.swift on what it
-imports: otherwise a build can succeed or fail depending on what happens to be compiled first. Inside a target, folders
-must not use each other in a cycle. A folder uses another one if one of its files names a type, a protocol or a free
-function that only the other one declares. Exit 1 if an import violates the layers or is not declared, or if folders
-form a cycle. --draw prints the graph, lowest layer first.
+A target imports only targets of lower layers. Every target and test target depends in Package.swift on the targets that
+it imports. Otherwise, whether a build succeeds can depend on what happens to be compiled first. Inside a target,
+folders must not use each other in a cycle. A folder uses another folder if one of its files names a type, a protocol or
+a free function that only the other folder declares. Exit 1 if an import violates the layers or is not declared, or if
+folders form a cycle. --draw prints the graph, lowest layer first.
 """
 
 import argparse
@@ -105,7 +105,7 @@ def folder_uses(files, target):
 
 
 def lowest_first(uses):
-    """Return the nodes of a graph in an order in which each comes after those that it uses."""
+    """Return the nodes of a graph in an order in which each node comes after the nodes that it uses."""
     order, remaining = [], dict(uses)
     while remaining:
         ready = sorted(node for node in remaining if not (remaining[node] - set(order) - {node}))
@@ -120,7 +120,7 @@ def lowest_first(uses):
 def undeclared_imports(manifest, root):
     """Return a finding for each import of a target of the package that the importing target does not depend on.
 
-    manifest is what `swift package dump-package` prints.
+    `manifest` is the output of `swift package dump-package`.
     """
     targets = {target["name"]: target for target in json.loads(manifest)["targets"]}
     findings = []
@@ -160,7 +160,7 @@ class Target:
         return set() if is_for_apple_systems else file.imports & LAYER_OF_TARGET.keys()
 
     def findings(self):
-        """Yield what is wrong with the target."""
+        """Yield the findings about the target's files, imports and folders."""
         if not self.files:
             yield f"{self.path}: there are no Swift files"
         layer = LAYER_OF_TARGET[self.name]
@@ -173,7 +173,7 @@ class Target:
             yield f"{self.path}: folders use each other: {' -> '.join(cycle)} ({steps})"
 
     def draw(self):
-        """Print the imported targets, and the folders with those that they use."""
+        """Print the imported targets, and each folder with the folders that it uses."""
         imported = set().union(*map(self.imported_targets, self.files))
         lowest_first_imports = sorted(imported, key=lambda name: (LAYER_OF_TARGET[name], name))
         line_count = sum(file.lines for file in self.files)

@@ -221,7 +221,8 @@ def open_pipe_causes_no_delay(keyhaul, folder):
 
 def quick_command_is_not_stopped(keyhaul, folder):
     """The end of a quick password command is never taken for a stop, which would also stop Keyhaul."""
-    # A process of a group that a shell of the same session could continue; the system ignores stops of other groups.
+    # The process group is one that a shell of the same session could continue. The system ignores stop signals to a
+    # group that no other process of the session could continue.
     for _ in range(600):
         process = subprocess.Popen(
             [keyhaul, "verify", "b", "--quiet", "--password-command", f"echo '{SECRET}'"], cwd=folder,
@@ -265,7 +266,7 @@ def background_process_stops(keyhaul, folder):
 
 def list_of_another_user(keyhaul, folder):
     """A password list must belong to the user or to root. This needs root, and a program that all users can run."""
-    user = 12345
+    user, other_user = 12345, 23456
     with tempfile.TemporaryDirectory(dir="/tmp") as shared_folder:
         os.chmod(shared_folder, 0o755)
 
@@ -283,12 +284,12 @@ def list_of_another_user(keyhaul, folder):
         subprocess.run(["cp", "-R", str(folder / "b"), str(folder / "secret"), shared_folder], check=True)
         pathlib.Path(f"{shared_folder}/list").write_text(f"* command:cat {shared_folder}/secret\n")
         subprocess.run(["chmod", "-R", "a+rX", shared_folder], check=True)
-        for owner, expected in ((0, 0), (user, 0), (23456, 14)):
+        for owner, expected in ((0, 0), (user, 0), (other_user, 14)):
             os.chown(f"{shared_folder}/list", owner, owner)
             result = verify()
             check(result.returncode == expected, f"{owner}: ended with {result.returncode}: {result.stderr}")
         os.chown(f"{shared_folder}/list", 0, 0)
-        for owner, expected in ((0, 0), (user, 0), (23456, 14)):
+        for owner, expected in ((0, 0), (user, 0), (other_user, 14)):
             os.chown(shared_folder, owner, owner)
             result = verify()
             check(result.returncode == expected, f"folder of {owner}: ended with {result.returncode}: {result.stderr}")
@@ -305,8 +306,8 @@ CASES = [
 def main():
     keyhaul = os.path.abspath(sys.argv[1])
     os.environ["ASK"] = ASK
-    with tempfile.TemporaryDirectory() as shared_folder:
-        folder = pathlib.Path(shared_folder)
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = pathlib.Path(folder_name)
         (folder / "secret").write_text(SECRET + "\n")
         (folder / "secret").chmod(0o600)
         home = ["--home", str(folder / "home"), "--quiet", "--no-input"]

@@ -4,10 +4,10 @@
     check_threads.py PROGRAM [--short] [--only SCENARIO]
 
 A preloaded library (`thread_starts.c`) lets pthread_create fail with EAGAIN, as it does if the system has no more
-threads or no memory for a stack. Each of the first 20 starts of each command is refused, without and with all later
-starts. Standard error is a terminal, so that the progress line is written too. No command may hang. Each must exit with
-0 if its work is complete, or with 1 and a message if it changed nothing. Then the system itself refuses threads, with
-`ulimit -u 1` if the user is not root, and with `ulimit -v`. Exit 1 if a check fails.
+threads or no memory for a stack. Each of the first 20 starts of each command is refused, alone and together with all
+later starts. Standard error is a terminal, so that the progress line is written too. No command may hang. Each must
+exit with 0 if its work is complete, or with 1 and a message if it changed nothing. Then the system itself refuses
+threads, because the address space is limited (`ulimit -v`). Exit 1 if a check fails.
 """
 
 import argparse
@@ -145,7 +145,7 @@ class ThreadTester(CommandTester):
         sandbox = self.new_sandbox(origin)
         code, error_output, starts, _ = self.start(sandbox, command)
         self.checks.check(code in (0, 3), f"{' '.join(command)} ended with {code}: {error_output[-300:]}")
-        full_code, before = code, files(sandbox.folder)
+        undisturbed_code, before = code, files(sandbox.folder)
         for first, last in self.refusals(starts, short):
             sandbox = self.new_sandbox(origin)
             code, error_output, _, refused = self.start(sandbox, command, first, last)
@@ -157,7 +157,8 @@ class ThreadTester(CommandTester):
                 if before.get(name) != content and "lock" not in name
             }
             self.check_run(
-                context, 0 if code == full_code else code, error_output, is_complete=True, has_changed=bool(changed))
+                context, 0 if code == undisturbed_code else code, error_output, is_complete=True,
+                has_changed=bool(changed))
         return starts
 
     def test_with_limits(self, command, name, limits):
@@ -181,7 +182,7 @@ def read_to_end(terminal, output):
 
 
 def minimum_memory(tester, command):
-    """Return the least address space in bytes with which a command succeeds. It has no room for a stack of 8 MiB."""
+    """Return the minimum address space in bytes with which a command succeeds. A stack of 8 MiB has no room in it."""
     low, high = 64 << 20, 4 << 30
     while high - low > 4 << 20:
         middle = (low + high) // 2
@@ -205,7 +206,7 @@ def test_memory_limits(tester, short):
 
 
 def one_of_each_kind(scenarios):
-    """Return the first of the scenarios that differ only in the kind of archive, without large ones."""
+    """Return one of the scenarios that differ only in the backup's layout. Large scenarios are left out."""
     scenarios_by_kind = {}
     for scenario in scenarios:
         has_suffix = scenario.name.endswith(("/", ".tar", ".zip", ".zst"))

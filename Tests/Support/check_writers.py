@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Run two commands on one backup at the same time, and compare the result with that of one command after the other.
+"""Run two commands on one backup at the same time, and compare the result with running one after the other.
 
     check_writers.py PROGRAM [--runs 40] [--seed SEED] [--only PAIR] [--wait TIME]
 
-Every pair of two writers, and every pair of a reader and a writer, runs on a folder, a tar and a zip. Two writers must
-leave the items, password and seal of one of the two orders. A command that did not exit with 0 must have changed
-nothing, and must exit with 11 or with its code in one of the two orders. A reader's result must be that of the backup
-before or after the change. In every second run, both commands wait for each other (--wait). In the others, the second
-one may exit with 11. Exit 1 if a check fails.
+Every pair of two writers, and every pair of a reader and a writer, runs on a folder, a tar and a zip. After two
+writers, the backup must be as if one had run after the other, in either order. So must the exit codes, except that a
+command may exit with 11 (busy). A command that failed must have changed nothing. A reader's result must be its result
+for the backup before or after the change. In every second run, both commands wait for each other (--wait), so neither
+may exit with 11. Exit 1 if a check fails.
 """
 
 import argparse
@@ -62,12 +62,12 @@ class Writer:
             "item delete": ["item", "delete", backup, "--in-place", "--service", f"gone-{index}", "--yes", *key],
             "rekey": ["rekey", backup, "--in-place", *key, "--new-password-file", f"password-{index}", "--rounds", "1"],
             "seal": ["seal", backup, *key],
-            "convert": ["convert", "other", "-o", target(backup), "--yes"],
-            "backup": ["backup", "phone", "-o", target(backup), *key, "--rounds", "1", "--yes"],
+            "convert": ["convert", "other", "-o", output_argument(backup), "--yes"],
+            "backup": ["backup", "phone", "-o", output_argument(backup), *key, "--rounds", "1", "--yes"],
         }[self.name]
 
     def apply(self, state, index, replacements):
-        """Return the exit code and the new state if the command runs on a backup with a state."""
+        """Return the exit code and the state after the command runs alone on a backup with this state."""
         if self.name == "convert":
             return 0, replacements["other"]
         if self.name == "backup":
@@ -96,7 +96,8 @@ WRITERS = [Writer(name) for name in ("item add", "item update", "item delete", "
 READERS = ["verify", "inspect", "item find", "export", "plan", "diff", "convert to another"]
 
 
-def target(backup):
+def output_argument(backup):
+    """Return the output argument for a backup: a folder has a trailing slash."""
     return f"{backup}/" if "." not in backup else backup
 
 
@@ -141,9 +142,13 @@ class ConcurrentRunner:
         self.prepare()
 
     def arguments(self, *command):
-        """Return a command line. Readers use their own device folder, which no writer uses."""
-        is_writer = command[0] in ("backup", "device") or command[2].startswith("device:")
-        home = "home" if is_writer and command[-1] != "target" else "targets"
+        """Return a command line.
+
+        Commands that read or change the phone use the device folder `home`. All others use `targets`, so that they do
+        not wait for each other's devices.
+        """
+        uses_phone_home = command[0] in ("backup", "device") or command[2].startswith("device:")
+        home = "home" if uses_phone_home and command[-1] != "target" else "targets"
         return [self.program, *command, "--home", home, "--no-input"]
 
     def start(self, folder, command):
@@ -268,7 +273,7 @@ class ConcurrentRunner:
         self.check_leftover(folder, name)
 
     def possible_states(self, before, first_writer, second_writer, codes):
-        """Return the states after each order of two writers that gives these exit codes. A busy one changes nothing."""
+        """Return the final states of the orders that explain these exit codes. A busy writer changes nothing."""
         states = set()
         numbered_writers = [(1, first_writer), (2, second_writer)]
         for order in (numbered_writers, numbered_writers[::-1]):
@@ -305,9 +310,9 @@ class ConcurrentRunner:
             self.checks.check(BUSY not in (read_result[0], write_result[0]), f"{name}: a command did not wait")
         self.check_leftover(folder, name)
 
-    def read_result_of(self, reader, folder, backup, run=None):
-        """Return a reader's exit code and result, without times."""
-        code, output, _ = run or self.run(folder, *reading_command(reader, backup))
+    def read_result_of(self, reader, folder, backup, finished_run=None):
+        """Return a reader's exit code and result, without times, of a finished run or else of a new run."""
+        code, output, _ = finished_run or self.run(folder, *reading_command(reader, backup))
         if code != 0 and code not in (NO_MATCH, 2):
             return code, None
         if reader == "export":

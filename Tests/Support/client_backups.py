@@ -7,8 +7,8 @@ import plistlib
 import interop
 from keychain_backup_reader import Backup
 
-# The parts in which a client's backup may differ from one of `keyhaul backup`, with the reasons. Other differences are
-# faults.
+# The parts in which a client's backup may differ from a backup by `keyhaul backup`, with the reasons. Other differences
+# are faults.
 NEW_KEYS = "each backup has new random keys"
 NEW_TIME = "each backup has its own time"
 OWN_INFO = "the client writes Info.plist itself"
@@ -41,7 +41,7 @@ def keychain_by_reader(folder, password):
 
 
 def item_problems(expected, found):
-    """Return the differences of two lists of comparable items, without secrets. A list is empty if they are equal."""
+    """Return the differences of two lists of comparable items, without secrets. The result is empty for equal lists."""
     expected_by_name = {interop.identity(item): item for item in expected}
     found_by_name = {interop.identity(item): item for item in found}
     problems = [f"missing: {name}" for name in sorted(expected_by_name.keys() - found_by_name.keys())]
@@ -55,12 +55,12 @@ def item_problems(expected, found):
 
 
 def backup_items(folder, password, key):
-    """Return the items of a backup that a password and a hardware key decrypt, read by Python, for comparison."""
+    """Read a backup in Python. Return the items that a password and a hardware key decrypt, for comparison."""
     return interop.readable_items(Backup(folder, (password or "").encode(), key))
 
 
 def contents(folder, password, key):
-    """Return everything that a backup consists of, by the names of DIFFERENCES."""
+    """Return all parts of a backup by name, with names as in DIFFERENCES."""
     backup = Backup(folder, (password or "").encode(), key)
     parts = {f"file {path.relative_to(folder)}": True for path in folder.rglob("*") if path.is_file()}
     for name in ("Manifest.plist", "Status.plist", "Info.plist"):
@@ -129,7 +129,7 @@ def remaining_items(plan, device_entries):
 def planned_items(plan, device_entries, backup_entries):
     """Return the items that a device should have after a restore, for comparison.
 
-    The entries are those of the exports of the device before the restore, and of the backup. All are JSON.
+    The entries come from two exports as JSON: of the device before the restore, and of the backup.
     """
     expected = remaining_items(plan, device_entries)
     entries = {entry["index"]: entry for entry in backup_entries}

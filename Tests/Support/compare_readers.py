@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare the files that Keyhaul exports from backup folders with those that published readers extract.
+"""Compare the files that Keyhaul exports from backup folders with the files that published readers extract.
 
     compare_readers.py --keyhaul .build/release/keyhaul [--only NAME]
 
@@ -57,7 +57,7 @@ def truncated(content, size):
 
 
 def export_with_keyhaul(program, work, path, password):
-    """Export the files with Keyhaul. Return them by domain and path, or None if there are none, and the exit code."""
+    """Export the files with Keyhaul. Return them by domain and path, or None without files, and the exit code."""
     target = work / "exported"
     command = [program, "export", path, "--files", target, "--home", work / "home", "--no-input", "--quiet"]
     if password is not None:
@@ -68,8 +68,10 @@ def export_with_keyhaul(program, work, path, password):
     code = subprocess.run([str(argument) for argument in command], capture_output=True, check=False).returncode
     if code not in SUCCESS_CODES or not target.is_dir():
         return None, code
-    return {str(files.relative_to(target)): files.read_bytes() for files in target.rglob("*")
-            if files.is_file() and not files.is_symlink() and files.parent != target}, code
+    files = {
+        str(file.relative_to(target)): file.read_bytes() for file in target.rglob("*")
+        if file.is_file() and not file.is_symlink() and file.parent != target}
+    return files, code
 
 
 def extract_with_reader(read, path, password, work):
@@ -98,14 +100,14 @@ def backups():
 def compare_backup(program, work, backup, counts):
     """Export the files of a backup with Keyhaul and with each reader. Return the differences, and count the results."""
     name, kind, options, write = backup
-    path, differences, is_opened = write(work / "written"), [], False
+    path, differences, any_reader_opened = write(work / "written"), [], False
     keyhaul_files, code = export_with_keyhaul(program, work, path, options.password)
     counts[kind, "keyhaul"] += keyhaul_files is not None
     for reader, read in READERS.items():
         reader_files = extract_with_reader(read, path, (options.password or b"").decode("utf-8", "replace"), work)
         if reader_files is None:
             continue
-        is_opened = True
+        any_reader_opened = True
         counts[kind, reader] += 1
         if keyhaul_files is None:
             differences.append(f"{name}: {reader} opens it, but export --files ends with {code}")
@@ -122,7 +124,7 @@ def compare_backup(program, work, backup, counts):
             differences.append(f"{name}: {reader} has different or additional files: {different[:3]}")
         else:
             counts[kind, reader, "equal"] += 1
-    counts[kind, "none"] += not is_opened
+    counts[kind, "none"] += not any_reader_opened
     return differences
 
 

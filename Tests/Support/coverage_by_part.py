@@ -10,7 +10,7 @@ import re
 import sys
 from collections import defaultdict
 
-# The least percent of lines and of regions, for the parts that decide which items may move, and that decrypt them.
+# The minimum percentages of lines and of regions: in the parts that decide which items may move, and that decrypt them.
 GOALS = {"KeychainFormats": (95, 90), "KeychainCrypto": (95, 90), "KeychainRules": (100, 90)}
 # Folders that are counted separately from their target.
 SEPARATE_FOLDERS = ("KeychainCrypto/Certificates", "Backups/Difference")
@@ -18,7 +18,7 @@ SHOWN_FILE_COUNT = 8
 
 
 def percent(covered, count):
-    """Return the covered part. Nothing to cover counts as all."""
+    """Return the covered percentage, or 100 if there is nothing to cover."""
     return 100 * covered / count if count else 100.0
 
 

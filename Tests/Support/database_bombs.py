@@ -64,7 +64,7 @@ def journal_record(page, content):
 
 
 def database_bombs():
-    """Return the name of each case, and its files by name: a database with a journal, a log, or both."""
+    """Yield the name of each case, and its files by name: a database with a journal, a log, or both."""
     valid_database, empty = empty_database(), bytes(PAGE_SIZE)
     journals = {
         "one-far-page": journal_header(1, PAGE_COUNT - 1) + journal_record(PAGE_COUNT - 2, empty),

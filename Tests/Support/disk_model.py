@@ -1,8 +1,9 @@
 """Model what a disk may contain after a power cut, given a recorded log of changes.
 
-Names and contents are separate. Contents are safe after the file is synced, and a name after its folder is synced. Of
-unsynced changes, any part may be on the disk: a complete write, none of it, or some of its 512-byte sectors; changes
-of names up to any one of them. Source: POSIX `fsync`. A journal keeps the order of names, but not of contents.
+Names and contents are separate. A sync of a file makes its contents safe, and a sync of a folder makes its names safe.
+Of each unsynced write, all, nothing or some 512-byte sectors may be on the disk. Of the unsynced changes of names,
+any number may be on the disk, but in order: a file system's journal keeps the order of names, but not of contents.
+Source: POSIX `fsync`.
 """
 
 import pathlib
@@ -18,24 +19,24 @@ class Change:
 
     operation: str
     path: str
-    other: str
+    other_path: str
     offset: int
     length: int
     content: bytes
 
 
-def read_log(path):
+def read_log(log):
     """Return the recorded changes in order."""
-    data, position, changes = path.read_bytes(), 0, []
+    data, position, changes = log.read_bytes(), 0, []
     while position < len(data):
         end = data.index(b"\n", position)
-        operation, name, other, offset, length = data[position:end].decode("utf-8").split("\t")
+        operation, path, other_path, offset, length = data[position:end].decode("utf-8").split("\t")
         position = end + 1
         content = b""
         if operation == "write":
             content = data[position:position + int(length)]
             position += int(length)
-        changes.append(Change(operation, name, other, int(offset), int(length), content))
+        changes.append(Change(operation, path, other_path, int(offset), int(length), content))
     return changes
 
 
@@ -57,8 +58,8 @@ class File:
         self.safe, self.pending = bytes(self.current), []
 
     @staticmethod
-    def apply(target, change, sectors=None):
-        """Apply a change to contents. `sectors` decides for each sector whether it is written."""
+    def apply(target, change, keeps_sector=None):
+        """Apply a change to contents. `keeps_sector` decides for each sector whether it is written."""
         kind, offset, content = change
         if kind == "truncate":
             del target[offset:]
@@ -67,13 +68,13 @@ class File:
         target.extend(bytes(max(0, offset + len(content) - len(target))))
         for start in range(0, len(content), SECTOR):
             part = content[start:start + SECTOR]
-            if sectors is None or sectors():
+            if keeps_sector is None or keeps_sector():
                 target[offset + start:offset + start + len(part)] = part
 
     def after_cut(self, remainder, rng):
         """Return the contents after a power cut.
 
-        `remainder` is the part of unsynced changes that remains: "none", "all" or "torn".
+        `remainder` tells how much of the unsynced changes remains: "none", "all" or "torn" (a random part).
         """
         content = bytearray(self.safe)
         for change in self.pending:
@@ -129,7 +130,7 @@ class Disk:
     def apply_change(self, change):
         """Apply a recorded change."""
         if change.path.endswith("-shm") or change.path.endswith(" (deleted)"):
-            # The index of a log is shared memory. A deleted file cannot be found after a power cut.
+            # SQLite's "-shm" file is shared memory, which it builds again. A deleted file is lost after a power cut.
             return
         if change.operation == "syncall":
             self.sync_all(self.top)
@@ -147,11 +148,12 @@ class Disk:
         elif change.operation == "remove":
             self.rename((*self.locate(change.path), None))
         elif change.operation == "rename":
-            self.rename((*self.locate(change.path), None), (*self.locate(change.other), node))
+            self.rename((*self.locate(change.path), None), (*self.locate(change.other_path), node))
         elif change.operation == "link":
-            self.rename((*self.locate(change.other), node))
+            self.rename((*self.locate(change.other_path), node))
         elif change.operation == "exchange":
-            self.rename((*self.locate(change.path), self.node(change.other)), (*self.locate(change.other), node))
+            other_node = self.node(change.other_path)
+            self.rename((*self.locate(change.path), other_node), (*self.locate(change.other_path), node))
         elif change.operation != "mode":
             raise ValueError(f"unknown operation {change.operation}")
 
@@ -170,7 +172,8 @@ class Disk:
     def after_cut(self, names, contents, rng):
         """Return the contents of the disk after a power cut, by relative path. A folder is None.
 
-        `names` and `contents` are the parts of unsynced changes of names and of contents that remain.
+        `names` ("none", "some" or "all") and `contents` ("none", "torn" or "all") tell how much of the unsynced changes
+        of each remains.
         """
         kept_change_count = 0
         if names == "all":
@@ -197,9 +200,10 @@ class Disk:
 
 
 def images(folder, changes, seed, variants):
-    """Yield the possible disks after each change, in each variant of what remains.
+    """Yield the possible disks after a power cut that follows each change, one disk for each variant.
 
-    Each is (number of the change, remaining names, remaining contents, disk).
+    A variant is a pair (names, contents), as in `Disk.after_cut`. Each disk is yielded as (number of the change, names,
+    contents, files).
     """
     disk, rng = Disk(folder), random.Random(seed)
     for number, change in enumerate(changes):

@@ -4,8 +4,8 @@
     examine_backups.py --keyhaul .build/release/keyhaul             checks the code, result and reason of each row
     examine_backups.py --keyhaul PROGRAM --table [--keep FOLDER]    also prints the tables of inspect and verify
 
-`backup_cases` and `backup_faults` make the backups without Keyhaul's code. The expected codes are those of these files.
-The expected results and causes are listed here. The script also writes a case report, and checks that the report states
+`backup_cases` and `backup_faults` make the backups without Keyhaul's code, and contain the expected exit codes. The
+expected results and causes are listed here. The script also writes a case report, and checks that the report states
 what was examined and that no file of the backups changed.
 """
 
@@ -62,33 +62,33 @@ class Examination:
 
     def write(self):
         """Write the backups, a file for each password, and the list of passwords."""
-        sources = {}
+        password_files = {}
         lines = []
         cases = {case.name: case for case in CASES}
         faults = {fault.name: fault for fault in FAULTS}
         for name in VALID:
             cases[name].write(self.shelf / f"good-{name}")
             self.encrypted[f"good-{name}"] = cases[name].options.is_encrypted
-            self._list(f"good-{name}", cases[name].typed_password, sources, lines)
+            self._add_password(f"good-{name}", cases[name].typed_password, password_files, lines)
         for name in BROKEN:
             faults[name].write(self.shelf / f"broken-{name}")
-            self._list(f"broken-{name}", faults[name].options.password, sources, lines)
+            self._add_password(f"broken-{name}", faults[name].options.password, password_files, lines)
         self.passwords.write_text("".join(lines), encoding="utf-8")
         self.passwords.chmod(0o600)
 
-    def _list(self, name, password, sources, lines):
-        """Add a line for a backup with a password, and write the password to a file of its own."""
+    def _add_password(self, name, password, files, lines):
+        """Add a line for a backup with a password. Write each new password to its own file."""
         if password is None:
             return
-        if password not in sources:
-            path = self.folder / f"password-{len(sources)}"
+        if password not in files:
+            path = self.folder / f"password-{len(files)}"
             path.write_bytes(password + b"\n")
             path.chmod(0o600)
-            sources[password] = path
-        lines.append(f"*/{name}/* file:{sources[password]}\n")
+            files[password] = path
+        lines.append(f"*/{name}/* file:{files[password]}\n")
 
     def run(self, *arguments):
-        """Run the program in the folder. It may print no secret."""
+        """Run the program in the folder. Check that it prints no secret."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KEYHAUL_")}
         process = subprocess.run(
             [str(self.program), *arguments, "--home", str(self.folder / "home"), "--no-input"], cwd=self.folder,
@@ -98,13 +98,13 @@ class Examination:
         return process
 
     def rows(self, command, *arguments):
-        """Return the rows of the CSV table by the name of the backup's folder."""
+        """Return the rows of the CSV table, by the name of the backup's folder."""
         process = self.run(command, "shelf", "--passwords", "passwords", "--format", "csv", *arguments)
         self.check(process.returncode == 3, f"{command}: exit code {process.returncode}, not 3")
         rows = list(csv.DictReader(io.StringIO(process.stdout.decode("utf-8"), newline="")))
-        named = {row["path"].split("/")[1]: row for row in rows}
-        self.check(len(rows) == len(named) == len(VALID) + len(BROKEN), f"{command}: {len(rows)} rows")
-        return named
+        rows_by_folder = {row["path"].split("/")[1]: row for row in rows}
+        self.check(len(rows) == len(rows_by_folder) == len(VALID) + len(BROKEN), f"{command}: {len(rows)} rows")
+        return rows_by_folder
 
     def check_verification(self):
         """Check the rows of `verify`."""

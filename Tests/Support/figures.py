@@ -34,7 +34,7 @@ class Figures:
         self._figure(name, value, unit, "", None, True, comment)
 
     def unmeasured(self, name, reason):
-        """Print that a figure was not measured, for example because a program is missing. It is not missed."""
+        """Print that a figure was not measured, for example because a program is missing. No goal counts as missed."""
         print(f"none {name}: not measured  ({reason})", flush=True)
         self._record({"name": name, "figure": "not measured", "goal": "", "beside": reason, "reached": None})
 

@@ -79,7 +79,7 @@ class ChecksOfWork(unittest.TestCase):
 
     def assert_rejected(self, check):
         with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
-            bench_files.timed(["true"], settle=False, check=check)
+            bench_files.timed(["true"], sync_first=False, check=check)
         self.assertIn("error: true ended with 0, but did not do its work", str(ended.exception))
 
     def test_a_program_that_does_nothing_ends_each_benchmark(self):
@@ -88,7 +88,7 @@ class ChecksOfWork(unittest.TestCase):
             file = pathlib.Path(folder) / "file"
             file.write_bytes(b"content")
             self.assert_rejected(lambda _: bench_conversion.archive_problem(absent, {"a": "b"}))
-            self.assert_rejected(lambda _: bench_export.missing_items(absent))
+            self.assert_rejected(lambda _: bench_export.export_problem(absent))
             self.assert_rejected(lambda printed: bench_files.text_problem(printed, "00"))
             self.assert_rejected(lambda printed: bench_fleet.documents_problem(printed, b"{}"))
             self.assert_rejected(lambda printed: bench_fleet.lines_problem(printed, 1))
@@ -101,7 +101,7 @@ class ChecksOfWork(unittest.TestCase):
             file = pathlib.Path(folder) / "file"
             file.write_bytes(b"content")
             run = bench_files.timed(
-                ["openssl", "sha1", str(file)], settle=False,
+                ["openssl", "sha1", str(file)], sync_first=False,
                 check=lambda printed: bench_large_files.digests_problem(printed, [file]))
             self.assertGreater(run.seconds, 0)
             for lines in (b'{"format": "a"}\n{"format": "b"}\n', b'{"format": "b"}\n{"format": "a"}\n'):

@@ -24,7 +24,7 @@ public struct DataProtectionError: ExplainedError, Equatable {
     case missingField
     /// The data is well-formed but not supported.
     case unsupported
-    /// No key is available for the class: the keybag has none, or it requires a device or a password.
+    /// No key is available for the class. The keybag has none, or the key requires a device or a password.
     case keyUnavailable
     /// The class key does not unwrap a wrapped key.
     case keyUnwrapFailed

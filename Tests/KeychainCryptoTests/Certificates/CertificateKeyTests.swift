@@ -99,7 +99,7 @@ struct CertificateKeyTests {
     #expect(publicKey.externalRepresentation.revealed == vector.publicKey)
   }
 
-  @Test("The stored bytes of a key are rejected as those of another type or role")
+  @Test("The stored bytes of a key are rejected as bytes of another type or role")
   func wrongKind() throws {
     let curveKey = try KeyVector.named("P-256")
     let rsaKey = try KeyVector.named("RSA 2048")
@@ -221,7 +221,7 @@ struct CertificateKeyRefusalTests {
     return ASN1Encoding.element(.sequence, modulus + exponent)
   }
 
-  @Test("RSA public keys of 512 and 16,384 bits are read, and ones of 504 and 16,392 bits are rejected")
+  @Test("RSA public keys of 512 and 16,384 bits are read, and keys of 504 and 16,392 bits are rejected")
   func modulusLimits() throws {
     #expect(try KeyMaterial(publicKey(modulusByteCount: 64)).sizeInBits == 512)
     #expect(try KeyMaterial(publicKey(modulusByteCount: 2048)).sizeInBits == 16_384)
@@ -231,7 +231,7 @@ struct CertificateKeyRefusalTests {
     }
   }
 
-  @Test("A key file of 65,536 bytes is read, and one of 65,537 bytes is rejected")
+  @Test("A key file of 65,536 bytes is read, and a file of 65,537 bytes is rejected")
   func fileLimit() throws {
     let pem = try #require(KeyVector.named("P-256").privateFiles["SEC 1 PEM"])
     let lineEnd = UInt8(ascii: "\n")
@@ -241,7 +241,7 @@ struct CertificateKeyRefusalTests {
     #expect(error?.code == .overLimit)
   }
 
-  @Test("A file with a key in 64 PEM blocks is read, and one with 65 blocks is rejected")
+  @Test("A key in a file of 64 PEM blocks is read, and a file of 65 blocks is rejected")
   func blockLimit() throws {
     let pem = String(decoding: try #require(KeyVector.named("P-256").privateFiles["SEC 1 PEM"]), as: UTF8.self)
     let certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -296,7 +296,7 @@ struct CertificateKeyRefusalTests {
 
 @Suite("Generating keys")
 struct KeyGenerationTests {
-  @Test("A generated private key on a curve can be read, and the next one differs", arguments: EllipticCurve.allCases)
+  @Test("A generated private key on a curve can be read, and the next key differs", arguments: EllipticCurve.allCases)
   func curves(_ curve: EllipticCurve) throws {
     let key = try KeyMaterial.generate(on: curve)
     let parsed = try KeyMaterial(parsing: key.externalRepresentation)

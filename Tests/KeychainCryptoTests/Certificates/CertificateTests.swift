@@ -133,7 +133,7 @@ struct CertificateTests {
     #expect(throws: CertificateError.self) { try CertificateAttributes.all(in: Array(withUnknownLabel.utf8)) }
   }
 
-  @Test("A file may contain a chain, and keys with it")
+  @Test("A file may contain a chain of certificates and a key")
   func chain() throws {
     let vectors = try CertificateVector.all
     let key = String(decoding: try #require(KeyVector.named("P-256").privateFiles["PKCS#8 PEM"]), as: UTF8.self)
@@ -158,10 +158,11 @@ struct CertificateTests {
         do { _ = try CertificateAttributes(der: vector.der.flipping(bit: bit)) } catch { refusedCount += 1 }
       }
     }
+    // If almost every certificate were accepted, the test would not reach the reader's checks.
     #expect(refusedCount > 1000)
   }
 
-  @Test("A certificate with bytes after it, a key and text are rejected with their reasons")
+  @Test("A certificate with bytes after it, a key and text are rejected with the expected error codes")
   func otherContent() throws {
     func code(_ file: [UInt8]) -> CertificateError.Code? {
       do {

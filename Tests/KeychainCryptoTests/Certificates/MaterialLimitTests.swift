@@ -23,11 +23,11 @@ struct MaterialLimitTests {
   }
 
   @Test("A PKCS #12 file may require 10,000,000 iterations in total, but no more")
-  func rounds() throws {
-    var rounds = IterationBudget(remaining: PKCS12File.maximumRoundCount)
-    try rounds.deduct(4_000_000)
-    try rounds.deduct(6_000_000)
-    let error = #expect(throws: CertificateError.self) { try rounds.deduct(1) }
+  func iterations() throws {
+    var budget = IterationBudget(remaining: PKCS12File.maximumIterationCount)
+    try budget.deduct(4_000_000)
+    try budget.deduct(6_000_000)
+    let error = #expect(throws: CertificateError.self) { try budget.deduct(1) }
     #expect(error?.code == .overLimit && error?.reason.contains("10,000,000 iterations") == true)
   }
 

@@ -1,4 +1,4 @@
-"""Test fixtures: a device and a backup of it, made by the program once for all tests."""
+"""Test fixtures: two devices and two backups of one of them, which the program creates once for all tests."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def folder(sample: Sample, tmp_path: pathlib.Path) -> pathlib.Path:
     return backups
 
 
-def script(path: pathlib.Path, text: str) -> str:
+def write_script(path: pathlib.Path, text: str) -> str:
     """Write a Python script that replaces the program, and return its path."""
     path.write_text(f"#!{sys.executable}\n{text}")
     path.chmod(0o755)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import SECRET, Sample, script
+from conftest import SECRET, Sample, write_script
 from distributed import Client, Event, LocalCluster
 
 import keyhaul
@@ -111,7 +111,7 @@ def _create_backups_with_different_passwords(
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_list_of_passwords_decrypts_backups_with_different_passwords_and_without_one(
+def test_a_list_of_passwords_works_for_backups_with_different_passwords_and_without_one(
     client: Client, program: str, sample: Sample, tmp_path: pathlib.Path, batch: int
 ) -> None:
     paths, password_list = _create_backups_with_different_passwords(program, sample, tmp_path)
@@ -164,7 +164,7 @@ def test_rows_of_other_commands_are_not_kept(client: Client, sample: Sample, fol
     assert outcome.kept == 0 and outcome.items.num_rows == 0
 
 
-def test_rows_with_an_error_of_the_password_are_not_kept(client: Client, sample: Sample, folder: pathlib.Path) -> None:
+def test_rows_with_a_password_error_are_not_kept(client: Client, sample: Sample, folder: pathlib.Path) -> None:
     out = folder.parent / "out"
     missing = keyhaul.PasswordFile("/nowhere")
     outcome = fleet.run([sample.file], client, passwords=missing, out=out, verbs=["verify"])
@@ -175,7 +175,7 @@ def test_rows_with_an_error_of_the_password_are_not_kept(client: Client, sample:
 def test_rows_for_another_password_target_or_key_are_not_kept(
     client: Client, program: str, sample: Sample, folder: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
-    """A run that keeps rows returns the same rows as a run that starts again."""
+    """A run that keeps rows also returns the same rows as a run that keeps none."""
     paths = fleet.backups_in(str(folder))[:4]
     source = tmp_path / "password"
     home = tmp_path / "home"
@@ -227,7 +227,7 @@ import os, sys
 open({str(calls)!r}, "a").write(sys.argv[1] + "\\n")
 os.execv({program!r}, [{program!r}, *sys.argv[1:]])
 """
-    counting_program = script(tmp_path / "program", text)
+    counting_program = write_script(tmp_path / "program", text)
     paths = fleet.backups_in(str(folder))[:5]
     out = folder.parent / "out"
     for batch in (None, 1):
@@ -349,7 +349,7 @@ listed = sys.stdin.buffer.read() if sys.argv[-1] == "-" else b""
 if b"poison.tar" in listed or sys.argv[-1].endswith("poison.tar"): os.kill(os.getppid(), 9)
 os.execv({program!r}, [{program!r}, *sys.argv[1:]])
 """
-    killing_program = script(tmp_path / "program", text)
+    killing_program = write_script(tmp_path / "program", text)
     paths = [str(tmp_path / name) for name in ("a.tar", "poison.tar", "b.tar")]
     for path in paths:
         shutil.copyfile(sample.file, path)
@@ -378,12 +378,12 @@ class WorkerLosingClient:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.client, name)
 
-    def submit(self, function: Callable[..., Any], job: Any, settings: Any, mark: str = "", **options: Any) -> Any:
+    def submit(self, function: Callable[..., Any], job: Any, settings: Any, event: str = "", **options: Any) -> Any:
         if function is not _task.run_single_job or self.remaining_losses == 0:
-            return self.client.submit(function, *filter(None, (job, settings, mark)), **options)
+            return self.client.submit(function, *filter(None, (job, settings, event)), **options)
         self.remaining_losses -= 1
         if self.after_start:
-            Event(mark, client=self.client).set()
+            Event(event, client=self.client).set()
         return self.client.submit(_fail, **options)
 
 
@@ -448,7 +448,7 @@ def test_the_command_line_runs_a_local_cluster(program: str, sample: Sample, tmp
     assert pq.read_table(tmp_path / "out/backups.parquet")["code"].to_pylist() == [0, 14]
 
 
-def test_every_column_is_described() -> None:
+def test_the_page_on_fleets_names_every_column() -> None:
     page = pathlib.Path(__file__).resolve().parents[3] / "docs/Fleet.md"
     described = set(re.findall(r"`(\w+)`", page.read_text(encoding="utf-8")))
     assert {*fleet.BACKUPS.names, *fleet.ITEMS.names} <= described

@@ -76,7 +76,7 @@ def test_the_error_for_an_unknown_name_contains_no_secret(
 
 
 @pytest.mark.parametrize("name", ["--help", "-", "-p", "--password-file=x", "--"])
-def test_a_value_that_looks_like_an_option_is_still_a_value(
+def test_a_value_that_looks_like_an_option_is_used_as_a_value(
     sample: Sample, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Test streams, time limits, and that started processes are ended."""
+"""Test streams and time limits, and that a stopped program leaves no processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import threading
 import time
 
 import pytest
-from conftest import SECRET, Sample, script
+from conftest import SECRET, Sample, write_script
 
 import keyhaul
 from keyhaul import _process
@@ -31,11 +31,11 @@ time.sleep(600)
 """
 
 
-def is_running(process: int) -> bool:
+def is_running(pid: int) -> bool:
     """Whether a process exists and is not a zombie."""
     try:
         # PID (NAME) STATE …
-        state = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return False
     return state != "Z"
@@ -43,46 +43,46 @@ def is_running(process: int) -> bool:
 
 @pytest.fixture
 def stubborn(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, pathlib.Path]:
-    """Return the stubborn program, and the path of the file that it writes its process numbers to."""
+    """Return the stubborn program, and the path of the file that it writes its PIDs to."""
     monkeypatch.setattr(_process, "TERMINATION_TIMEOUT", 0.2)
     monkeypatch.setenv("PIDS", str(tmp_path / "pids"))
-    return script(tmp_path / "program", STUBBORN), tmp_path / "pids"
+    return write_script(tmp_path / "program", STUBBORN), tmp_path / "pids"
 
 
-def all_ended(pids: pathlib.Path) -> bool:
+def all_ended(pid_file: pathlib.Path) -> bool:
     """Wait until the stubborn program and its child processes have ended. Return False after five seconds."""
-    processes = [int(number) for number in pids.read_text().split()]
-    assert len(processes) == 3
+    pids = [int(text) for text in pid_file.read_text().split()]
+    assert len(pids) == 3
     deadline = time.monotonic() + 5
-    while any(map(is_running, processes)) and time.monotonic() < deadline:
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return not any(map(is_running, processes))
+    return not any(map(is_running, pids))
 
 
 def test_a_program_that_exceeds_its_time_is_stopped_with_its_children(stubborn: tuple[str, pathlib.Path]) -> None:
-    program, pids = stubborn
+    program, pid_file = stubborn
     with pytest.raises(keyhaul.TimedOut, match="longer than 2 seconds"):
         keyhaul.verify("x", program=program, timeout=2)
-    assert all_ended(pids)
+    assert all_ended(pid_file)
 
 
 def test_a_canceled_call_is_stopped_with_its_children(stubborn: tuple[str, pathlib.Path]) -> None:
-    program, pids = stubborn
+    program, pid_file = stubborn
     cancel = threading.Event()
 
     def cancel_call() -> None:
-        while not pids.exists():
+        while not pid_file.exists():
             time.sleep(0.01)
         cancel.set()
 
     threading.Thread(target=cancel_call).start()
     with pytest.raises(keyhaul.TimedOut, match="canceled"):
         keyhaul.verify("x", program=program, cancel=cancel)
-    assert all_ended(pids)
+    assert all_ended(pid_file)
 
 
 class FailingStream(io.RawIOBase):
-    """A stream whose connection fails."""
+    """A stream that fails at the first read."""
 
     def read(self, size: int = -1, /) -> bytes:
         raise ConnectionError("the connection was lost")
@@ -113,7 +113,7 @@ def test_the_stream_ends_when_the_program_exits(tmp_path: pathlib.Path) -> None:
         def read(self, size: int, /) -> bytes:
             return bytes(size)
 
-    short_reader = script(tmp_path / "program", "import sys\nsys.stdin.buffer.read(10)\nsys.exit(14)\n")
+    short_reader = write_script(tmp_path / "program", "import sys\nsys.stdin.buffer.read(10)\nsys.exit(14)\n")
     with pytest.raises(keyhaul.KeyhaulError) as caught:
         keyhaul.verify(EndlessStream(), program=short_reader, timeout=60)
     assert caught.value.code == 14
@@ -164,7 +164,7 @@ print('{"message_type":"exit_error","code":9,"id":"x","message":"%s %s"}' % mess
 sys.exit(9)
 """
     with pytest.raises(keyhaul.KeyhaulError, match=f"^{SECRET} False$"):
-        keyhaul.verify("x", program=script(tmp_path / "program", text), password=keyhaul.Password(SECRET))
+        keyhaul.verify("x", program=write_script(tmp_path / "program", text), password=keyhaul.Password(SECRET))
 
 
 @pytest.mark.parametrize(

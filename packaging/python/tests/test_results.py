@@ -12,7 +12,7 @@ from datetime import timezone
 from typing import Any
 
 import pytest
-from conftest import SECRET, Sample, script
+from conftest import SECRET, Sample, write_script
 
 import keyhaul
 from keyhaul import results
@@ -28,7 +28,7 @@ def test_an_intact_backup_passes_verification(sample: Sample) -> None:
     assert all(check.ok for check in result.checks)
 
 
-def test_inspect_without_a_password_returns_the_device_and_the_key_bag(sample: Sample) -> None:
+def test_inspect_without_a_password_returns_the_device_and_the_keybag(sample: Sample) -> None:
     result = keyhaul.inspect(sample.folder)
     assert (result.device.name, result.device.product_type, result.encrypted) == ("old-phone", "iPhone15,2", True)
     assert result.made is not None and result.made.tzinfo is timezone.utc
@@ -86,7 +86,7 @@ def test_an_error_has_the_code_and_the_message_of_the_program(sample: Sample) ->
     assert caught.value.code == 10
 
 
-def test_a_path_that_looks_like_a_flag_is_still_a_path(
+def test_a_path_that_looks_like_an_option_is_used_as_a_path(
     sample: Sample, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -107,14 +107,14 @@ WHOLE: dict[str, Any] = {"format": "backup-verification/1", "checks": [], "items
 def fake_program(tmp_path: pathlib.Path, code: int, out: object, err: str = "") -> str:
     """Write a program that prints a document or a text, and ends with a code. Return its path."""
     text = out if isinstance(out, str) else json.dumps(out)
-    return script(
+    return write_script(
         tmp_path / "program",
         f"import sys\nsys.stdout.write({text!r}); sys.stderr.write({err!r})\nsys.exit({code})\n",
     )
 
 
 @pytest.mark.parametrize("code", [1, 4, 5, 6, 15, 17, 64, 99, 200])
-def test_an_exit_code_of_a_failure_is_an_error_even_with_a_valid_result(tmp_path: pathlib.Path, code: int) -> None:
+def test_the_exit_code_of_a_failure_is_an_error_even_with_a_valid_result(tmp_path: pathlib.Path, code: int) -> None:
     with pytest.raises(keyhaul.KeyhaulError) as caught:
         keyhaul.verify("x", program=fake_program(tmp_path, code, WHOLE, "{}\nno JSON\n"))
     assert caught.value.code == code
@@ -142,13 +142,13 @@ def test_a_name_with_control_characters_is_returned_unchanged(tmp_path: pathlib.
 
 
 def test_a_program_ended_by_a_signal_is_an_error_with_its_number(tmp_path: pathlib.Path) -> None:
-    killed = script(tmp_path / "program", "import os\nos.kill(os.getpid(), 9)\n")
+    killed = write_script(tmp_path / "program", "import os\nos.kill(os.getpid(), 9)\n")
     with pytest.raises(keyhaul.KeyhaulError) as caught:
         keyhaul.verify("x", program=killed)
     assert (caught.value.code, caught.value.id) == (137, "signal")
 
 
-# The fields of the results against the JSON Schemas.
+# The fields of the results, compared with the JSON Schemas.
 
 SCHEMA_NAMES: dict[type[Record], str] = {
     results.Inspection: "backup-inspection-1",
@@ -193,7 +193,7 @@ class Schema:
         return properties
 
     def required(self) -> set[str]:
-        """Return the members that every object of this part has, whichever alternative it is."""
+        """Return the members that every object of this part has, in all of its alternatives."""
         alternatives = [part.required() for part in self.components("oneOf")]
         common = set.intersection(*alternatives) if alternatives else set()
         return common.union(self.part.get("required", ()), *(part.required() for part in self.components("allOf")))

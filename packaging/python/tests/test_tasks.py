@@ -8,7 +8,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from conftest import Sample, script
+from conftest import Sample, write_script
 
 import keyhaul
 from keyhaul import fleet
@@ -49,8 +49,8 @@ def test_the_tasks_of_many_backups_have_the_largest_size_until_few_remain() -> N
     assert sizes == sorted(sizes, reverse=True)
 
 
-# Replaces the program. It appends the command and the names of the backups of each call to a file, as a line of JSON.
-# The name of a backup decides how the call ends; the results of the backups before it are already printed.
+# Replaces the program. For each call, it appends a line of JSON to a file: the command, and the names of the backups.
+# The name of a backup decides how the call ends. The results of the backups before it are already printed then.
 FAKE_PROGRAM = """
 import json, os, sys, time
 command = sys.argv[1]
@@ -93,14 +93,14 @@ for path in paths:
         ("large.tar", ("refused", "large.tar is not a backup"), [5, 2, 1]),
     ],
 )
-def test_a_backup_that_ends_a_call_for_many_gets_a_call_of_its_own(
+def test_a_backup_that_ends_a_call_for_many_gets_its_own_call(
     program: str, tmp_path: pathlib.Path, bad_name: str, expected_error: tuple[str, str], backups_per_call: list[int]
 ) -> None:
     names = ["1.tar", "2.tar", bad_name, "3.tar", "4.tar"]
     for name in names:
         (tmp_path / name).write_text("nothing")
     log = tmp_path / "log"
-    fake_program = script(tmp_path / "program", FAKE_PROGRAM.format(log=str(log), program=program))
+    fake_program = write_script(tmp_path / "program", FAKE_PROGRAM.format(log=str(log), program=program))
     settings = _task.Settings(("plan",), False, fake_program, None, None, None, 3.0)
     jobs = [_task.Job(index, str(tmp_path / name), None, None) for index, name in enumerate(names)]
     rows = [result.row for result in _task.run_jobs(jobs, settings)]
@@ -114,7 +114,7 @@ def test_a_backup_that_ends_a_call_for_many_gets_a_call_of_its_own(
 
 
 def create_unusual_backups(program: str, sample: Sample, folder: pathlib.Path) -> list[str]:
-    """Damage two backups of the folder, and return the paths of its backups, a missing one, an address and a dump."""
+    """Damage two backups of the folder. Return its paths, a missing path, an address and the path of a dump."""
     (folder / "2.tar").write_bytes(pathlib.Path(sample.file).read_bytes()[:-20000])
     (folder / "folder" / "Manifest.plist").unlink()
     # A keychain dump: inspect accepts it, but it is not a backup.
@@ -148,7 +148,7 @@ os.execv({program!r}, [{program!r}, *sys.argv[1:]])
         password = keyhaul.PasswordFile(str(wrong_password)) if path.endswith("3.tar") else sample.password
         jobs.append(_task.Job(index, path, password, None))
     commands: tuple[Command, ...] = ("inspect", "verify", "plan")
-    program_path = script(tmp_path / "program", logging_program)
+    program_path = write_script(tmp_path / "program", logging_program)
     settings = _task.Settings(commands, True, program_path, sample.home, None, None, 60.0)
     results = _task.run_jobs(jobs, settings)
     calls_for_many = [line for line in log.read_text().splitlines() if "--paths-from" in line]

@@ -130,7 +130,7 @@ package struct PayloadScanner {
       return try run(payload, digests: digests) { (_) throws(KeyhaulError) in try whileReading() }
     }
     let (storedDigest, _) = try digestStreams(digests)
-    var ending = FileEnding(of: decryptor)
+    var ending = FileEnding(decryptor: decryptor)
     var storedByteCount: Int64 = 0
     try forEachChunk(of: payload) { (bytes) throws(KeyhaulError) in
       try whileReading()

@@ -39,20 +39,20 @@ package struct BackupConversation {
       }
       let content = try device.runExclusively { () throws(BackupServiceError) in try perform(request) }
       guard let content else { throw .failed(.other, "Another request is running on the device") }
-      try link.respond(nil, content)
+      try link.respond(with: content)
     } catch {
       guard case .failed(let failure) = error else { throw error }
       let kind = values["MessageName"]?.stringValue.flatMap(BackupRequest.Kind.init(rawValue:))
       device.log("\(kind?.rawValue ?? "an unknown request") failed: \(failure.text)")
-      try link.respond(failure)
+      try link.respond(failure: failure)
     }
   }
 
   private func exchangeHello(_ values: PropertyDictionary) throws(BackupServiceError) {
     let offered = values["SupportedProtocolVersions"]?.arrayValue ?? []
     let common = DeviceLink.protocolVersions.last { offered.contains(.real($0)) }
-    guard let common else { return try link.respond(BackupFailure(.other, "No common version")) }
-    try link.respond(nil, ["ProtocolVersion": .real(common)])
+    guard let common else { return try link.respond(failure: BackupFailure(.other, "No common version")) }
+    try link.respond(with: ["ProtocolVersion": .real(common)])
   }
 
   /// Carries out a request.
@@ -82,7 +82,7 @@ package struct BackupConversation {
     let backup = try content.open(path, password: password)
     // All bytes have been received. The restore is one transaction.
     try content.restore(backup)
-    // Without a password, an encrypted backup could not be opened.
+    // `password` is not `nil` here, because the encrypted backup was opened with it.
     if backup.archive.isEncrypted { try content.replaceBackupPassword(password) }
   }
 
@@ -106,8 +106,8 @@ package struct BackupConversation {
   /// Changes the password of a manifest in the client's folder, if there is one.
   ///
   /// If the manifest cannot be changed or uploaded, the existing backup keeps its password, but the device's password for
-  /// backups is changed anyway. If it cannot be downloaded, or the connection fails, the request ends and the device's
-  /// password stays.
+  /// backups is changed anyway. If the manifest cannot be downloaded, or the connection fails, the request ends and the
+  /// device's password stays.
   private func changePassword(
     ofManifest path: String, _ request: BackupRequest, _ content: DeviceContent
   ) throws(BackupServiceError) {

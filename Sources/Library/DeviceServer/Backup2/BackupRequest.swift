@@ -52,7 +52,7 @@ package struct BackupRequest: Sendable {
   /// Returns the password to set; `nil` if the password is to be removed.
   package func newPassword() throws(BackupServiceError) -> Secret? { try Self.secret(values["NewPassword"]) }
 
-  /// The file to extract; `nil` if the request names none.
+  /// The file to extract; `nil` if the request names no file.
   package var file: (domain: String, path: String)? {
     guard let domain = values["DomainName"]?.stringValue, let path = values["RelativePath"]?.stringValue else {
       return nil
@@ -64,7 +64,7 @@ package struct BackupRequest: Sendable {
 
   /// Returns a password of the request.
   ///
-  /// - Returns: `nil` if there is no password, or an empty one, which some clients send instead.
+  /// - Returns: `nil` if there is no password, or an empty password, which some clients send instead.
   /// - Throws: `.failed` if the password is not text or is longer than 1,024 bytes. It must not be treated as missing,
   ///   because the device would then stop encrypting its backups.
   private static func secret(_ value: PropertyValue?) throws(BackupServiceError) -> Secret? {

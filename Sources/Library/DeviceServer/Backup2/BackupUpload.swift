@@ -4,9 +4,10 @@ import KeyhaulKit
 /// Sends a backup to the client's computer in the same steps as a real device.
 ///
 /// Until the files are moved from the snapshot's folder, the previous backup stays unchanged, and Status.plist contains
-/// the state of the new one. The progress of each message is a percentage of the complete backup.
+/// the state of the new backup. The progress of each message is a percentage of the complete backup.
 struct BackupUpload {
   private static let snapshot = "Snapshot"
+  /// The maximum number of files in one message.
   private static let batchCount = 128
   /// The free space that a device requires in addition to the backup itself.
   private static let reservedByteCount: Int64 = 128 << 20
@@ -24,8 +25,8 @@ struct BackupUpload {
     let file: StagedFile
   }
 
-  /// The files of a backup that are sent: neither Info.plist, which the computer writes, nor the seal, which a device
-  /// does not have.
+  /// The files of a backup that are sent. Info.plist is missing because the computer writes it, and the seal because a
+  /// device has no seal.
   private struct OutgoingBackup {
     let payloads: [Part]
     /// Manifest.plist and Manifest.db.
@@ -34,7 +35,7 @@ struct BackupUpload {
     let status: [UInt8]
 
     var byteCount: Int64 { (payloads + manifests).reduce(0) { $0 + $1.file.byteCount } }
-    /// The directories of the payloads.
+    /// The directories of the payloads, named with the first two digits of the file identifiers.
     var directories: [String] { Set(payloads.map { String($0.path.prefix(2)) }).sorted() }
   }
 
@@ -112,8 +113,8 @@ struct BackupUpload {
     var sentByteCount: Int64 = 0
     for batch in backup.payloads.batches(of: Self.batchCount) {
       sentByteCount += batch.reduce(0) { $0 + $1.file.byteCount }
-      let sentPart = Double(sentByteCount) / Double(max(1, backup.byteCount))
-      try upload(batch, progress: startProgress + (endProgress - startProgress) * sentPart)
+      let sentFraction = Double(sentByteCount) / Double(max(1, backup.byteCount))
+      try upload(batch, progress: startProgress + (endProgress - startProgress) * sentFraction)
     }
     try upload(backup.manifests, progress: 90)
   }

@@ -1,13 +1,13 @@
 import Basics
 import KeyhaulKit
 
-/// A backup in the client's folder: fetches its files, and answers requests that only read it.
+/// A backup in the client's folder. Fetches the backup's files, and answers requests that only read the backup.
 struct ClientBackup {
   /// The maximum number of bytes of a property list of a backup.
   static let maximumPropertyListByteCount = 64 << 20
   private static let maximumDatabaseByteCount = 4 << 30
   private static let maximumPayloadByteCount = 1 << 30
-  private static let maximumUnbackCount = 100_000
+  private static let maximumUnbackFileCount = 100_000
   private let device: ServedDevice
   private let link: DeviceLink
   private let content: DeviceContent
@@ -21,11 +21,11 @@ struct ClientBackup {
   /// - Parameters:
   ///   - source: The name of the client's folder, a valid identifier.
   ///   - folder: The folder to store the files in.
-  ///   - hasPassword: Whether a password was given. Without one, an encrypted backup is refused immediately.
+  ///   - hasPassword: Whether a password was given. Without a password, an encrypted backup is refused immediately.
   ///   - withKeychain: Whether to fetch Info.plist and the keychain file too.
   /// - Returns: The path of the fetched backup.
-  /// - Throws: `.noBackup` if there is no backup, or if its device did not finish it; `.wrongPassword` if it needs a
-  ///   password.
+  /// - Throws: `.noBackup` if there is no backup or it is unfinished; `.wrongPassword` if it is encrypted and no password
+  ///   was given.
   func fetch(
     _ source: String, into folder: StagingFolder, hasPassword: Bool, withKeychain: Bool
   ) throws(BackupServiceError) -> String {
@@ -64,6 +64,7 @@ struct ClientBackup {
     _ = try fetch(keychainPath, of: source, into: folder, atMost: Self.maximumPayloadByteCount)
   }
 
+  /// Fetches one file, and returns whether the client has it.
   private func fetch(
     _ name: String, of source: String, into folder: StagingFolder, atMost limit: Int
   ) throws(BackupServiceError) -> Bool {
@@ -157,9 +158,9 @@ struct ClientBackup {
 
   // MARK: Extracting files
 
-  /// Returns the parts of a file's path, to write below the client's folder.
+  /// Returns the parts of the path at which a file is written below the client's folder.
   ///
-  /// - Returns: The parts; `nil` if the path could lead out of the folder, or if the file's identifier does not match it.
+  /// - Returns: `nil` if the path could lead out of the folder, cannot be decoded, or does not match the file's identifier.
   private static func safePath(of file: ListedFile) -> [String]? {
     guard let domain = file.domain, let path = file.relativePath, file.undecodedDomain == nil,
       file.undecodedPath == nil, (try? file.hasMatchingIdentifier()) == true
@@ -184,8 +185,8 @@ struct ClientBackup {
     var files: [(file: ListedFile, parts: [String])] = []
     try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
       guard file.kind == .file, let parts = Self.safePath(of: file) else { return }
-      guard files.count < Self.maximumUnbackCount else {
-        throw .failed(.cannotWrite, "a backup of more than \(Self.maximumUnbackCount) files")
+      guard files.count < Self.maximumUnbackFileCount else {
+        throw .failed(.cannotWrite, "a backup of more than \(Self.maximumUnbackFileCount) files")
       }
       files.append((file, parts))
     }
@@ -199,7 +200,7 @@ struct ClientBackup {
         directory += "/" + part
         if createdDirectories.insert(directory).inserted { try link.createDirectory(directory, progress: 1) }
       }
-      try sendContents(file, of: backup, source, to: "\(directory)/\(parts.last ?? "")", folder)
+      try sendContents(file, of: backup, from: source, to: "\(directory)/\(parts.last ?? "")", folder)
     }
     device.log("unpacked \(HumanReadable.count(files.count, "file"))")
   }
@@ -214,12 +215,12 @@ struct ClientBackup {
       if file.kind == .file, file.domain == requested.domain, file.relativePath == requested.path { match = file }
     }
     guard let match, let name = Self.safePath(of: match)?.last else { throw .failed(.notFound, "File not found") }
-    try sendContents(match, of: backup, request.source, to: name, folder)
+    try sendContents(match, of: backup, from: request.source, to: name, folder)
   }
 
   /// Writes the decrypted content of a stored file to a path in the client's folder.
   private func sendContents(
-    _ file: ListedFile, of backup: DeviceContent.UnlockedArchive, _ source: String, to path: String,
+    _ file: ListedFile, of backup: DeviceContent.UnlockedArchive, from source: String, to path: String,
     _ folder: StagingFolder
   ) throws(BackupServiceError) {
     guard isFileIdentifier(file.fileIdentifier) else { throw .failed(.noBackup, "Error reading the list of files") }

@@ -12,14 +12,14 @@ struct DeviceContent {
     do throws(Failure) { return try body() } catch { throw .failed(BackupFailure(error)) }
   }
 
-  /// Returns the password that the device gives to backups; `nil` if they are not encrypted.
+  /// Returns the password that the device gives to backups; `nil` if its backups are not encrypted.
   func backupPassword() throws(BackupServiceError) -> Secret? {
     do throws(KeyhaulError) { return try device.claim.backupPassword() } catch {
       throw .failed(BackupFailure(error))
     }
   }
 
-  /// Replaces the password of backups.
+  /// Replaces the password that the device gives to backups.
   func replaceBackupPassword(_ password: borrowing Secret?) throws(BackupServiceError) {
     do throws(KeyhaulError) { try device.claim.replaceBackupPassword(password) } catch {
       throw .failed(BackupFailure(error))
@@ -78,7 +78,7 @@ struct DeviceContent {
   /// - Throws: `.wrongPassword`, `.noBackup`.
   func open(_ path: String, password: borrowing Secret?) throws(BackupServiceError) -> UnlockedArchive {
     let archive = try translatingErrors { () throws(KeyhaulError) in try BackupArchive.open(.path(path)) }
-    // Clients may send a password for a backup without one. It is ignored.
+    // Clients may send a password for an unencrypted backup. It is ignored.
     let needsPassword = archive.isEncrypted
     do throws(KeyhaulError) {
       if needsPassword { return UnlockedArchive(archive: archive, key: try archive.unlock(password: password)) }
@@ -165,7 +165,7 @@ struct DeviceContent {
 
   // MARK: The password of a client's backup
 
-  /// Returns a backup's manifest under another password.
+  /// Returns a backup's manifest with a new password.
   ///
   /// - Returns: `nil` if the backup is not encrypted.
   /// - Throws: `.wrongPassword` if the old password is not the backup's.

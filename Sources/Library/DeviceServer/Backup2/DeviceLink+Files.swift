@@ -33,7 +33,7 @@ extension DeviceLink {
     /// Passes the bytes in chunks to a closure.
     let forEachChunk: (([UInt8]) throws(BackupServiceError) -> Void) throws(BackupServiceError) -> Void
 
-    /// Creates a file from bytes in memory.
+    /// Creates an outgoing file from bytes in memory.
     package init(_ bytes: [UInt8], displayName: String, to path: String) {
       self.displayName = displayName
       self.path = path
@@ -47,7 +47,7 @@ extension DeviceLink {
       }
     }
 
-    /// Creates a file from a file of this machine.
+    /// Creates an outgoing file from a file on this machine.
     init(_ file: StagedFile, displayName: String, to path: String) {
       self.displayName = displayName
       self.path = path
@@ -114,7 +114,7 @@ extension DeviceLink {
 
   /// Reads the bytes of one file and the end of the list of files.
   ///
-  /// - Returns: `false` if the client reports an error in place of the file.
+  /// - Returns: `false` if the client sends no file, or an error in place of the file.
   package func receiveFile(
     named path: String, atMost limit: Int, _ receiveChunk: ([UInt8]) throws(BackupServiceError) -> Void
   ) throws(BackupServiceError) -> Bool {
@@ -174,7 +174,7 @@ extension DeviceLink {
 
   /// Asks the client for a small file.
   ///
-  /// - Returns: Its bytes; `nil` if the client has none.
+  /// - Returns: The file's bytes; `nil` if the client does not have the file.
   package func downloadBytes(_ path: String, atMost limit: Int) throws(BackupServiceError) -> [UInt8]? {
     var bytes: [UInt8] = []
     let isFound = try download(path, atMost: limit) { (chunk) throws(BackupServiceError) in bytes += chunk }

@@ -30,7 +30,7 @@ package struct HostStatus: Sendable, Hashable {
 ///
 /// Source: libimobiledevice, `device_link_service.c` and `idevicebackup2.c`.
 package struct DeviceLink: Sendable {
-  /// A message: its name and its arguments.
+  /// A message: its name and the elements after the name.
   package struct Message: Sendable, Hashable {
     package let name: String
     package let elements: [PropertyValue]
@@ -111,7 +111,7 @@ package struct DeviceLink: Sendable {
   // MARK: Responses
 
   /// Returns the dictionary of a response to a request.
-  package static func response(_ failure: BackupFailure?, _ content: PropertyDictionary = [:]) -> PropertyValue {
+  package static func response(failure: BackupFailure?, content: PropertyDictionary = [:]) -> PropertyValue {
     var response: PropertyDictionary = [
       "MessageName": .string("Response"), "ErrorCode": .integer(failure?.code.rawValue ?? 0),
     ]
@@ -121,9 +121,10 @@ package struct DeviceLink: Sendable {
   }
 
   /// Answers a request.
-  package func respond(_ failure: BackupFailure? = nil, _ content: PropertyDictionary = [:]) throws(BackupServiceError)
-  {
-    try send("DLMessageProcessMessage", [Self.response(failure, content)])
+  package func respond(
+    with content: PropertyDictionary = [:], failure: BackupFailure? = nil
+  ) throws(BackupServiceError) {
+    try send("DLMessageProcessMessage", [Self.response(failure: failure, content: content)])
   }
 
   // MARK: Messages to the client

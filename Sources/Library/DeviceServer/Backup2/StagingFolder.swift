@@ -2,7 +2,8 @@ import Basics
 import SystemPackage
 import VirtualDevice
 
-/// A private folder of the device for assembling or reading a client's backup. It is deleted with its last reference.
+/// A private folder of the device for assembling or reading a client's backup. The folder is deleted when the last
+/// reference to this object is released.
 final class StagingFolder {
   private let claim: ServingClaim
   /// The folder's path.

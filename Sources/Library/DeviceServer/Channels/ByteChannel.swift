@@ -31,11 +31,11 @@ package struct WireError: Error, Sendable, Hashable {
   package static let timedOut = WireError(.timedOut, "the client was silent for too long")
 }
 
-/// A stream of bytes in both directions: a socket, TLS over one, or a test's script.
+/// A stream of bytes in both directions: a socket, TLS over a socket, or a test's script.
 ///
 /// Only one thread may read. Any thread may write or close.
 package protocol ByteChannel: AnyObject, Sendable {
-  /// Reads the available bytes, or waits for the first ones.
+  /// Reads the available bytes, or waits for the first bytes.
   ///
   /// - Parameters:
   ///   - count: The maximum number of bytes to read, above 0.
@@ -54,7 +54,7 @@ package protocol ByteChannel: AnyObject, Sendable {
 }
 
 extension ByteChannel {
-  /// Reads exactly this many bytes, all of them within the limit.
+  /// Reads exactly `count` bytes within the limit.
   ///
   /// - Returns: The bytes; `nil` if the stream ends before the first one.
   /// - Throws: `.closed` if the stream ends after the first byte; the errors of `read(upTo:within:)`.
@@ -72,7 +72,7 @@ extension ByteChannel {
     return bytes
   }
 
-  /// Reads exactly this many bytes.
+  /// Reads exactly `count` bytes within the limit.
   ///
   /// - Throws: `.closed` if the stream ends earlier; the errors of `read(upTo:within:)`.
   package func read(exactly count: Int, within limit: Duration?) throws(WireError) -> [UInt8] {

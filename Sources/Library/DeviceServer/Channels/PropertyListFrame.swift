@@ -7,9 +7,9 @@ package struct PropertyListFrame: Sendable {
   /// The encoding of a value.
   package enum Encoding: Sendable { case xml, binary }
 
-  /// The maximum number of bytes that a frame of lockdown or of a small service may have.
+  /// A frame of lockdown or of a small service, with at most one mebibyte.
   package static let small = PropertyListFrame(maximumByteCount: 1 << 20)
-  /// The maximum number of bytes that a message of DeviceLink may have.
+  /// A frame with a message of DeviceLink, with at most 64 mebibytes.
   package static let deviceLink = PropertyListFrame(maximumByteCount: 64 << 20)
 
   /// The maximum number of bytes that are accepted.

@@ -18,7 +18,7 @@ package struct Pairing: Sendable, Hashable {
   /// The certificates. A client has to present one of them.
   package var clientCertificates: [[UInt8]] { [rootCertificate, hostCertificate] }
 
-  /// Reads the record of a request to pair. A private key in the request is ignored.
+  /// Reads the record in a client's request to pair. A private key in the record is ignored.
   ///
   /// - Returns: `nil` if a part is missing, too long or not a certificate.
   package init?(record: PropertyDictionary, escrowBag: [UInt8]) {
@@ -82,11 +82,12 @@ package enum PEM {
 
   /// Returns the text of a public RSA key in PKCS#1.
   package static func rsaPublicKey(_ der: [UInt8]) -> [UInt8] {
+    let lineLength = 64
     var text = "-----BEGIN RSA PUBLIC KEY-----\n"
     var digits = Base64Digits.text(of: der)[...]
     while !digits.isEmpty {
-      text += digits.prefix(64) + "\n"
-      digits = digits.dropFirst(64)
+      text += digits.prefix(lineLength) + "\n"
+      digits = digits.dropFirst(lineLength)
     }
     return Array((text + "-----END RSA PUBLIC KEY-----\n").utf8)
   }

@@ -8,7 +8,7 @@ package enum TrustPolicy: Sendable {
   case once
   /// Ask the user each time. The closure shows the question and returns immediately; the answer is passed to
   /// `PairingAuthorizer.answer`.
-  case ask(@Sendable (_ question: PairingAuthorizer) -> Void)
+  case ask(@Sendable (_ authorizer: PairingAuthorizer) -> Void)
 }
 
 /// Decides about the requests to pair with one device.
@@ -33,7 +33,7 @@ package final class PairingAuthorizer: Sendable {
 
   package init(device: String, _ policy: TrustPolicy) { (self.device, self.policy) = (device, policy) }
 
-  /// Decides about a request. An answer counts once; the next request is decided again.
+  /// Decides about a request. The user's answer counts for one request only.
   package func decide() -> Decision {
     switch policy {
     case .always: return .granted
@@ -47,9 +47,10 @@ package final class PairingAuthorizer: Sendable {
     }
   }
 
-  /// Uses the user's answer to an earlier request, or asks the user. The client has to repeat its request then.
+  /// Uses the user's answer to an earlier request, or asks the user. After the user has answered, the client has to repeat
+  /// its request.
   private func decide(asking ask: (PairingAuthorizer) -> Void) -> Decision {
-    let (decision, isNewQuestion) = state.withLock { state -> (Decision, Bool) in
+    let (decision, isNewQuestion) = state.withLock { state -> (decision: Decision, isNewQuestion: Bool) in
       switch state {
       case .waitingForUser: return (.pending, false)
       case .granted(let end) where ContinuousClock.now < end:

@@ -11,14 +11,14 @@ struct PairingFile: Sendable {
   var publicKey: [UInt8]
   /// The pairings, the newest last.
   var pairings: [Pairing] = []
-  /// The computer's record of the pairing, with its private keys: bytes that only clients read.
+  /// The computer's record of the pairing, which contains the computer's private keys. Only clients read these bytes.
   var pairRecord: [UInt8]?
 
   private static let format = "device-pairings/1"
   private static let maximumPairingCount = 64
   private static let keySizeInBits = 2048
 
-  /// Creates a file without pairings, and a new key.
+  /// Creates a file with a new key and without pairings.
   init() throws(CertificateError) {
     let key = try KeyMaterial.generateRSA(sizeInBits: Self.keySizeInBits)
     (privateKey, publicKey) = (key.externalRepresentation, key.publicKey)
@@ -35,7 +35,7 @@ struct PairingFile: Sendable {
     self.publicKey = publicKey
     pairings = (root["Pairings"]?.arrayValue ?? []).compactMap { $0.dictionaryValue.flatMap(Pairing.init(stored:)) }
     pairRecord = root["PairRecord"]?.dataValue
-    // The property list shares the key's bytes, which are overwritten in place only if they have one owner.
+    // `root` shares the key's bytes with `key`. They are overwritten in place only if `root` has released them.
     root = [:]
     key.withUnsafeMutableBytes { wipe($0) }
   }

@@ -7,13 +7,13 @@ package final class ServedDevice: Sendable {
   package let deviceID: Int
   /// The device itself.
   package let device: VirtualDevice
-  /// Identity and model, as they were when the server started.
+  /// The device's identity and model at the time when the server started.
   package let record: DeviceRecord
   package let trust: PairingAuthorizer
   package let ports = ServicePorts()
   package let notifications = NotificationHub()
   package let sharedFiles = SharedFiles()
-  /// The number of PBKDF2 iterations of encrypted backups.
+  /// The number of PBKDF2 iterations for encrypted backups.
   package let rounds: Int
   package let claim: ServingClaim
   private let writeLine: @Sendable (String) -> Void
@@ -24,11 +24,11 @@ package final class ServedDevice: Sendable {
   ///
   /// - Parameters:
   ///   - device: The device.
-  ///   - deviceID: The identifier under which usbmuxd lists it, above 0.
+  ///   - deviceID: The identifier under which usbmuxd lists the device, above 0.
   ///   - trust: The policy for pairing.
-  ///   - rounds: The number of PBKDF2 iterations of encrypted backups.
+  ///   - rounds: The number of PBKDF2 iterations for encrypted backups.
   ///   - log: Receives the lines of the log.
-  /// - Throws: Category `busy` if another process serves it; the errors of reading its files.
+  /// - Throws: Category `busy` if another process serves the device; the errors of reading its files.
   package init(
     _ device: VirtualDevice, deviceID: Int, trust: TrustPolicy, rounds: Int, log: @escaping @Sendable (String) -> Void
   ) throws(KeyhaulError) {
@@ -48,7 +48,7 @@ package final class ServedDevice: Sendable {
 
   package var udid: String { record.udid }
 
-  /// The bundle identifiers of its apps, taken from their access groups.
+  /// The bundle identifiers of the device's apps, derived from their access groups.
   package var applications: [String] { AppDirectory.identifiers(of: record.apps) }
 
   /// Adds a line to the log, with the device's name.
@@ -95,6 +95,7 @@ package final class ServedDevice: Sendable {
     do throws(KeyhaulError) { try claim.replacePairings(bytes) } catch { throw failure(error) }
   }
 
+  /// Logs an error, and returns the error for the client's connection.
   private func failure(_ error: KeyhaulError) -> WireError {
     log("\(error.summary): \(error.reason)")
     return WireError(.closed, error.summary)
@@ -137,7 +138,7 @@ package final class ServedDevice: Sendable {
     ((try? claim.backupPassword()) ?? nil) != nil
   }
 
-  /// Runs an operation on the device's content, unless another one is running.
+  /// Runs an operation on the device's content, unless another operation is running.
   ///
   /// - Returns: `nil` if another operation is running.
   func runExclusively<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value? {

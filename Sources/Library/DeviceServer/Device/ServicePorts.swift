@@ -15,7 +15,7 @@ package final class ServicePorts: Sendable {
   /// The service behind a port.
   package struct Reservation: Sendable {
     package let service: ServiceName
-    /// The pairing of the session that asked; TLS on the port requires one of its certificates.
+    /// The pairing of the session that requested the port. TLS on the port requires one of the pairing's certificates.
     package let pairing: Pairing
     fileprivate let expiration: ContinuousClock.Instant
   }
@@ -25,6 +25,7 @@ package final class ServicePorts: Sendable {
     var reservations: [Int: Reservation] = [:]
   }
 
+  /// The dynamic ports (RFC 6335).
   private static let ports = 49152...65535
   private static let lifetime = Duration.seconds(60)
   /// The maximum number of unused ports. A client starts about six services, and connects to each immediately.

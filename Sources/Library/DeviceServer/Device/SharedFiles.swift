@@ -25,7 +25,7 @@ package final class SharedFiles: Sendable {
 
   /// Returns a path below the root, without empty parts, `.` and `..`.
   ///
-  /// - Returns: `nil` if the path is too long or not UTF-8.
+  /// - Returns: `nil` if the path is longer than 1,024 bytes or not UTF-8.
   package static func normalized(_ bytes: some Collection<UInt8>) -> String? {
     guard bytes.count <= 1024, let text = String(validating: bytes, as: UTF8.self) else { return nil }
     var parts: [Substring] = []

@@ -18,7 +18,7 @@ package struct LockdownConversation {
   }
 
   private let device: ServedDevice
-  /// The session, once the client has proven in TLS that it is paired.
+  /// The session. When it starts, the client must prove in TLS that it is paired before it can send another request.
   private var session: (identifier: String, pairing: Pairing)?
 
   private static let type = "com.apple.mobile.lockdown"
@@ -140,11 +140,11 @@ package struct LockdownConversation {
     return serviceAnswer.adding("Port", .integer(Int64(port))).adding("EnableServiceSSL", .boolean(true))
   }
 
-  private static let maximumLoggedCount = 64
+  private static let maximumLoggedCharacterCount = 64
 
   /// Returns the name of a request, and the domain, key or service in it. No other value is logged.
   static func summary(of request: PropertyDictionary) -> String {
-    ["Request", "Domain", "Key", "Service"].compactMap { request[$0]?.stringValue?.prefix(maximumLoggedCount) }
+    ["Request", "Domain", "Key", "Service"].compactMap { request[$0]?.stringValue?.prefix(maximumLoggedCharacterCount) }
       .joined(separator: " ")
   }
 

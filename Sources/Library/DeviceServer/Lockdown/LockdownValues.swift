@@ -5,10 +5,11 @@ package import VirtualDevice
 
 /// The values of a device that lockdown reports, by domain and key.
 package struct LockdownValues: Sendable {
-  /// The keys of the unnamed domain that every client may read.
+  /// The values of the unnamed domain that every client may read.
   private let publicValues: PropertyDictionary
-  /// The keys that a client may read only in a session.
+  /// All values of the unnamed domain, which a client may read only in a session.
   private let sessionValues: PropertyDictionary
+  /// The values of the named domains, which a client may read only in a session.
   private let domains: [String: PropertyDictionary]
 
   /// - Parameters:

@@ -68,7 +68,7 @@ package struct MultiplexerConversation: Sendable {
     try channel.write(try MultiplexerPacket.bytes(of: value, tag: tag))
   }
 
-  private func destination(deviceID: Int, port: Int) -> (Destination?, MultiplexerResult) {
+  private func destination(deviceID: Int, port: Int) -> (destination: Destination?, result: MultiplexerResult) {
     guard let device = host.device(id: deviceID) else { return (nil, .noDevice) }
     if port == Self.lockdownPort { return (Destination(device: device, port: port, reservation: nil), .done) }
     guard let reservation = device.ports.claim(port: port) else { return (nil, .refused) }

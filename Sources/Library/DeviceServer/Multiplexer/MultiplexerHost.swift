@@ -6,7 +6,7 @@ package import KeychainFormats
 package final class MultiplexerHost: Sendable {
   /// The devices, with different identifiers.
   package let devices: [ServedDevice]
-  /// The identifier of this usbmuxd, the same whenever these devices are served.
+  /// The identifier of this usbmuxd. It depends only on the first device.
   package let buid: String
 
   private let listeners = Locked<[ObjectIdentifier: any ByteChannel]>([:])
@@ -63,6 +63,7 @@ package final class MultiplexerHost: Sendable {
   /// Returns the description of a device, for lists and as an event.
   package static func attached(_ device: ServedDevice) -> PropertyDictionary {
     let deviceID = PropertyValue.integer(Int64(device.deviceID))
+    // The speed of USB 2.0 in bits per second, and the product ID of iPhones (0x12A8).
     return [
       "MessageType": .string("Attached"), "DeviceID": deviceID,
       "Properties": .dictionary([
@@ -75,7 +76,8 @@ package final class MultiplexerHost: Sendable {
 
   /// Adds a connection that receives events.
   ///
-  /// - Returns: `false` if there are too many. They may stay connected indefinitely, and would block other clients.
+  /// - Returns: `false` if there are too many listeners. Listeners may stay connected indefinitely, and would block other
+  ///   clients.
   package func addListener(_ channel: any ByteChannel) -> Bool {
     listeners.withLock { listeners in
       guard listeners.count < Self.maximumListenerCount else { return false }

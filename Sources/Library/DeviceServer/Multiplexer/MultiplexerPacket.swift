@@ -26,7 +26,7 @@ package struct MultiplexerPacket: Sendable {
   /// Reads one packet.
   ///
   /// - Returns: `nil` if the stream ends before the packet.
-  /// - Throws: `.malformed` for a length below the header's, `.overLimit`.
+  /// - Throws: `.malformed` for a length below the header's size, `.overLimit`.
   package static func read(
     from channel: any ByteChannel, within limit: Duration?
   ) throws(WireError) -> MultiplexerPacket? {
@@ -53,7 +53,7 @@ package struct MultiplexerPacket: Sendable {
     }
   }
 
-  /// Returns a result in the old binary form, for a client that supports no other.
+  /// Returns a result in the old binary form, for a client that supports no other form.
   package static func binaryResult(_ result: MultiplexerResult, tag: UInt32) -> [UInt8] {
     packet(version: 0, message: resultMessage, tag: tag, littleEndian(UInt32(result.rawValue)))
   }

@@ -2,7 +2,7 @@ package import Basics
 import KeychainFormats
 import SystemPackage
 
-/// Serves virtual devices to clients: its own usbmuxd, and each device's lockdown and services.
+/// Serves virtual devices to clients, with its own usbmuxd and with each device's lockdown and services.
 ///
 /// Each connection has its own thread.
 package final class DeviceServer: Sendable {
@@ -120,7 +120,7 @@ package final class DeviceServer: Sendable {
 
   /// Serves one connection to its end.
   ///
-  /// - Parameter channel: The connection as it was accepted.
+  /// - Parameter channel: The accepted connection, without TLS.
   package func serve(_ channel: any ByteChannel) {
     defer { channel.close() }
     do throws(WireError) {

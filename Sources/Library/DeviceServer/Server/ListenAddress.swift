@@ -3,7 +3,7 @@ package import SystemPackage
 
 /// The address at which a server listens, only for this machine.
 package enum ListenAddress: Sendable, Hashable {
-  /// A port of 127.0.0.1 or ::1; 0 for a free one.
+  /// A port of 127.0.0.1 or ::1; 0 for any free port.
   case loopback(port: UInt16, usesIPv6: Bool)
   /// A socket at a path.
   case path(String)
@@ -24,7 +24,7 @@ package enum ListenAddress: Sendable, Hashable {
     }
   }
 
-  /// The paths of the system's own usbmuxd, which a virtual one never replaces.
+  /// The paths of the system's own usbmuxd, which a virtual usbmuxd never replaces.
   private static let systemPaths = ["/var/run/usbmuxd", "/run/usbmuxd"]
 
   /// Returns whether a path is the system's own usbmuxd, even under another name of its directory.
@@ -49,8 +49,9 @@ package enum ListenError: Error, Sendable, Hashable {
   case systemSocket(String)
   /// Another server answers at the path.
   case answered(String)
-  /// Something that is not a socket is at the path.
+  /// Something other than the current user's unused socket is at the path.
   case occupied(String)
+  /// The system reports an error for a path or port.
   case system(String, Errno)
 }
 
@@ -86,7 +87,7 @@ final class Listener: Sendable {
     do throws(Errno) { return try ListeningSocket(path: path) } catch { throw .system(path, error) }
   }
 
-  /// Removes a socket that a killed server has left, at which no server answers.
+  /// Removes a socket that a killed server has left behind. No server answers at such a socket.
   ///
   /// - Throws: `.answered` or `.occupied` if anything else is at the path.
   private static func removeLeftover(at path: String) throws(ListenError) {

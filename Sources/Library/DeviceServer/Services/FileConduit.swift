@@ -1,8 +1,8 @@
 import Basics
 
-/// AFC on the shared files of a device, with the operations that backup clients use.
+/// Apple's file conduit (AFC) for the shared files of a device. It supports the operations that backup clients use.
 ///
-/// The fixed parts of requests have numbers of 8 bytes, little-endian:
+/// The fixed part of a request contains these values. Numbers are little-endian and have eight bytes.
 ///
 /// ```
 /// open                mode, path
@@ -42,7 +42,7 @@ package final class FileConduit {
     case wouldBlock = 19
   }
 
-  /// An operation of the device and its data.
+  /// An answer: the operation in its packet, and its data.
   private struct Answer {
     let operation: Operation
     let bytes: [UInt8]
@@ -82,7 +82,7 @@ package final class FileConduit {
 
   deinit { files.unlock(for: self) }
 
-  /// Serves a connection until the client ends it. Its lock is released then.
+  /// Serves a connection until the client ends it. The connection's file lock is then released.
   ///
   /// - Parameters:
   ///   - channel: The connection.
@@ -102,7 +102,7 @@ package final class FileConduit {
     // Data follows the fixed part of an answer.
     let isPayload = answer.operation == .data
     return FileConduitPacket(
-      number: packet.number, operation: answer.operation.rawValue, head: isPayload ? [] : answer.bytes,
+      number: packet.number, operation: answer.operation.rawValue, fixedPart: isPayload ? [] : answer.bytes,
       payload: isPayload ? answer.bytes : [])
   }
 
@@ -162,7 +162,7 @@ package final class FileConduit {
 
   // MARK: Open files
 
-  /// The modes in which a client opens a file. Those of `fopen` are r, r+, w, w+, a and a+.
+  /// The modes in which a client opens a file, in the order of `fopen`'s r, r+, w, w+, a and a+.
   private enum OpenMode: UInt64 {
     case read = 1
     case readAndWrite = 2
@@ -219,7 +219,7 @@ package final class FileConduit {
     return .status(.ok)
   }
 
-  /// The operations of flock(2) with the flag for not waiting.
+  /// The operations of flock(2), each combined with `LOCK_NB`: they fail instead of waiting.
   private enum LockOperation: UInt64 {
     case lockShared = 5
     case lockExclusively = 6
@@ -242,11 +242,11 @@ package final class FileConduit {
 
 extension FileConduitPacket {
   /// Returns the integer at an offset of the fixed part, or `nil` if the part ends before.
-  fileprivate func integer(at offset: Int) -> UInt64? { littleEndianNumber(head, at: offset) }
+  fileprivate func integer(at offset: Int) -> UInt64? { littleEndianNumber(fixedPart, at: offset) }
 
   /// Returns the path at an offset of the fixed part, or `nil` if there is none or it is not valid.
   fileprivate func path(at offset: Int = 0) -> String? {
-    guard offset < head.count else { return nil }
-    return SharedFiles.normalized(head[offset...].prefix { $0 != 0 })
+    guard offset < fixedPart.count else { return nil }
+    return SharedFiles.normalized(fixedPart[offset...].prefix { $0 != 0 })
   }
 }

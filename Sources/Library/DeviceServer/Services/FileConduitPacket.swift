@@ -13,7 +13,7 @@ package struct FileConduitPacket: Sendable, Hashable {
   package var number: UInt64
   package var operation: UInt64
   /// The fixed part after the header: paths, handles and numbers.
-  package var head: [UInt8]
+  package var fixedPart: [UInt8]
   /// The bytes to write, or none.
   package var payload: [UInt8] = []
 
@@ -21,38 +21,38 @@ package struct FileConduitPacket: Sendable, Hashable {
   private static let headerByteCount = 40
   private static let maximumByteCount = 17 << 20
 
-  package init(number: UInt64, operation: UInt64, head: [UInt8], payload: [UInt8] = []) {
-    (self.number, self.operation, self.head, self.payload) = (number, operation, head, payload)
+  package init(number: UInt64, operation: UInt64, fixedPart: [UInt8], payload: [UInt8] = []) {
+    (self.number, self.operation, self.fixedPart, self.payload) = (number, operation, fixedPart, payload)
   }
 
   /// Reads one packet.
   ///
   /// - Returns: `nil` if the stream ends before the packet.
-  /// - Throws: `.malformed` for another magic or lengths that contradict each other, `.overLimit`.
+  /// - Throws: `.malformed` for a wrong magic or lengths that contradict each other, `.overLimit`.
   package static func read(from channel: any ByteChannel) throws(WireError) -> FileConduitPacket? {
     guard let header = try channel.readIfOpen(headerByteCount, within: nil) else { return nil }
     guard header.starts(with: magic) else { throw WireError(.malformed, "an AFC packet without its magic") }
     func number(_ index: Int) -> UInt64 { littleEndianNumber(header, at: index * 8) ?? 0 }
-    guard let packetByteCount = Int(exactly: number(1)), let fixedByteCount = Int(exactly: number(2)),
+    guard let packetByteCount = Int(exactly: number(1)), let payloadOffset = Int(exactly: number(2)),
       packetByteCount <= maximumByteCount
     else {
       throw WireError(.overLimit, "an AFC packet is longer than \(maximumByteCount) bytes")
     }
-    guard fixedByteCount >= headerByteCount, fixedByteCount <= packetByteCount else {
+    guard payloadOffset >= headerByteCount, payloadOffset <= packetByteCount else {
       throw WireError(.malformed, "the lengths of an AFC packet contradict each other")
     }
     let body = try channel.read(exactly: packetByteCount - headerByteCount, within: .seconds(60))
-    let headByteCount = fixedByteCount - headerByteCount
+    let fixedPartByteCount = payloadOffset - headerByteCount
     return FileConduitPacket(
-      number: number(3), operation: number(4), head: Array(body[..<headByteCount]),
-      payload: Array(body[headByteCount...]))
+      number: number(3), operation: number(4), fixedPart: Array(body[..<fixedPartByteCount]),
+      payload: Array(body[fixedPartByteCount...]))
   }
 
   /// The packet's bytes.
   package var bytes: [UInt8] {
-    let fixedByteCount = UInt64(Self.headerByteCount + head.count)
+    let payloadOffset = UInt64(Self.headerByteCount + fixedPart.count)
     return Self.magic
-      + [fixedByteCount + UInt64(payload.count), fixedByteCount, number, operation].flatMap(littleEndianBytes) + head
+      + [payloadOffset + UInt64(payload.count), payloadOffset, number, operation].flatMap(littleEndianBytes) + fixedPart
       + payload
   }
 }

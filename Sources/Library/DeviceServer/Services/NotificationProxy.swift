@@ -1,7 +1,7 @@
 import Basics
 package import KeychainFormats
 
-/// The notification proxy: clients observe names and post them, and the device relays what is posted.
+/// The notification proxy. Clients observe and post notifications, and the device relays the posted notifications.
 package struct NotificationProxy {
   /// The name that the device posts after the backup password was set, changed or removed.
   package static let backupDomainChanged = "com.apple.mobile.backup.domain_changed"

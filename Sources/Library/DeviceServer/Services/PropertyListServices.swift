@@ -42,12 +42,14 @@ package enum PropertyListServices {
     request["command"]?.stringValue == "getIconPNGData" ? ["pngData": .data([])] : ["Error": .string("UnknownCommand")]
   }
 
-  private static let maximumLoggedCount = 64
+  private static let maximumLoggedCharacterCount = 64
 
   /// Returns the name of a request, and the notification in it. No other value is logged.
   static func summary(of request: PropertyDictionary) -> String {
-    ["Command", "Request", "command", "Name"].compactMap { request[$0]?.stringValue?.prefix(maximumLoggedCount) }
-      .joined(separator: " ")
+    ["Command", "Request", "command", "Name"].compactMap {
+      request[$0]?.stringValue?.prefix(maximumLoggedCharacterCount)
+    }
+    .joined(separator: " ")
   }
 
   /// Serves one of the services until the client ends the conversation.

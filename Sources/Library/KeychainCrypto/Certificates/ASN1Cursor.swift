@@ -1,10 +1,10 @@
 import Basics
 import KeychainFormats
 
-/// Reads DER, never past its end: one-byte tags, and definite lengths in their shortest form.
+/// Reads DER elements with one-byte tags and definite lengths in their shortest form, and never past the end.
 ///
-/// An element is a tag byte, its length and its contents. A length below 0x80 is one byte. A longer one is the byte 0x80
-/// plus a number of bytes, followed by these bytes, the most significant first.
+/// An element is a tag byte, its length and its contents. A length below 0x80 is one byte. For a longer length, the
+/// first byte is 0x80 plus the number of length bytes that follow, the most significant first.
 ///
 /// Values are returned in place, so that a private key is not copied to an array. The bytes must outlive the cursor.
 /// Source: ITU-T X.690, chapters 8 and 10.
@@ -101,7 +101,8 @@ struct ASN1Cursor {
     nextTag == tag ? try next(name()) : nil
   }
 
-  /// Reads a nonnegative integer and returns its bytes, the most significant first, without a leading zero; none for 0.
+  /// Reads a nonnegative integer and returns its bytes, the most significant first, without a leading zero. The number 0
+  /// has no bytes.
   mutating func nextUnsigned(_ name: @autoclosure () -> String) throws(CertificateError) -> UnsafeRawBufferPointer {
     let contents = try next(.integer, name()).contents
     guard let first = contents.first, first < 0x80 else {

@@ -34,8 +34,8 @@ package struct CertificateAttributes: Sendable, Hashable {
 
   /// The maximum number of bytes of a certificate; real ones have a few thousand.
   package static let maximumByteCount = 262_144
-  /// The maximum number of bytes of a serial number. Apple `SecCertificate.c` (`SecCertificateParse`); RFC 5280 allows
-  /// 20.
+  /// The maximum number of bytes of a serial number; RFC 5280 allows only 20. Source: Apple `SecCertificate.c`
+  /// (`SecCertificateParse`).
   package static let maximumSerialNumberByteCount = 37
 
   /// Reads a certificate in DER.
@@ -45,7 +45,7 @@ package struct CertificateAttributes: Sendable, Hashable {
     self = try der.withRawBytes { (bytes) throws(CertificateError) in try CertificateAttributes(bytes) }
   }
 
-  /// Reads the certificates in a file: one in DER, or any number in PEM, where other blocks are ignored.
+  /// Reads the certificate in a DER file, or all certificates in a PEM file. Other PEM blocks are ignored.
   ///
   /// - Throws: `.unexpectedKind` if there are none; `.malformed`, `.overLimit` or `.unsupported` for a bad one.
   package static func all(in file: UnsafeRawBufferPointer) throws(CertificateError) -> [CertificateAttributes] {
@@ -144,7 +144,8 @@ package struct CertificateAttributes: Sendable, Hashable {
     try publicKeyMaterial(info).map { PublicKey(algorithm: $0.algorithm, sizeInBits: $0.sizeInBits) }
   }
 
-  /// Returns the public key, or `nil` if keychains do not store such a key, which does not invalidate the certificate.
+  /// Returns the public key, or `nil` if it is malformed or keychains do not store such a key. The certificate is
+  /// accepted nevertheless.
   private static func publicKeyMaterial(_ info: [UInt8]) throws(CertificateError) -> KeyMaterial? {
     do throws(CertificateError) {
       return try info.withRawBytes { (bytes) throws(CertificateError) in try KeyMaterial.publicKeyInfo(bytes) }

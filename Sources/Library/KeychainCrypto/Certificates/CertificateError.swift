@@ -11,7 +11,7 @@ package struct CertificateError: ExplainedError, Equatable {
     case encrypted
     /// The password of the file is wrong.
     case wrongPassword
-    /// The bytes are well-formed but something else, such as a certificate instead of a key.
+    /// The bytes are well-formed but of a different kind, such as a certificate instead of a key.
     case unexpectedKind
     /// Keychains do not store this algorithm, curve or format.
     case unsupported

@@ -14,11 +14,11 @@ struct DistinguishedName {
   ///
   /// - Parameter name: The DER of a Name.
   init(_ name: UnsafeRawBufferPointer) throws(CertificateError) {
-    var names = try ASN1Cursor(membersOfOnlySequence: name, "a name")
+    var parts = try ASN1Cursor(membersOfOnlySequence: name, "a name")
     var contents: [UInt8] = []
     var texts: [(attribute: Attribute, text: String)] = []
-    while !names.isAtEnd {
-      var set = try names.next(.set, "a part of a name").cursor
+    while !parts.isAtEnd {
+      var set = try parts.next(.set, "a part of a name").cursor
       guard !set.isAtEnd else { throw CertificateError(.malformed, "a part of a name is empty") }
       var members: [UInt8] = []
       while !set.isAtEnd {

@@ -51,7 +51,7 @@ package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
     self = curve
   }
 
-  /// Returns a point as 04‖X‖Y.
+  /// Decodes a point and returns it as 04‖X‖Y.
   ///
   /// - Parameter encoded: The point as 04‖X‖Y, or as 02 or 03 and X (SEC 1, 2.3.3).
   /// - Throws: `.malformed` if the bytes are not a point on the curve.

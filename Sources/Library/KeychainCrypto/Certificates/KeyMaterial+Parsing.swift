@@ -7,8 +7,8 @@ extension KeyMaterial {
   ///
   /// A PEM file may also contain certificates and curve parameters, but only one key.
   ///
-  /// 97 bytes that start with 04 can be a public key of P-384 or a private key of P-256. The key whose point is on its
-  /// curve is used.
+  /// 97 bytes that start with 04 can be a public key of P-384 or a private key of P-256. They are read as the key whose
+  /// point is on its curve.
   ///
   /// - Throws: `.encrypted` for an encrypted key; `.unexpectedKind` if the file does not contain exactly one key;
   ///   `.unsupported`, `.mismatch`, `.malformed` or `.overLimit` for a bad key.
@@ -65,19 +65,19 @@ extension KeyMaterial {
 
   // MARK: 04‖X‖Y(‖K)
 
-  /// Reads a key on the curve that its size and its point match, or returns `nil` if no curve has keys of this size.
+  /// Reads a key on the curve that matches its size and its point. Returns `nil` if no curve has keys of this size.
   private static func curveKey(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial? {
-    var fault: CertificateError?
+    var curveError: CertificateError?
     for curve in EllipticCurve.allCases {
       do throws(CertificateError) {
         if bytes.count == curve.pointSize { return try KeyMaterial(curve, point: bytes) }
         if bytes.count == curve.pointSize + curve.coordinateSize { return try privateKey(on: curve, bytes) }
       } catch {
         // A mismatch is more specific than the error that the bytes are not a point on another curve.
-        if fault?.code != .mismatch { fault = error }
+        if curveError?.code != .mismatch { curveError = error }
       }
     }
-    if let fault { throw fault }
+    if let curveError { throw curveError }
     return nil
   }
 
@@ -120,7 +120,7 @@ extension KeyMaterial {
 
   // MARK: DER
 
-  /// Reads a DER key, whose structure the types of its first members identify.
+  /// Reads a DER key. The types of its first two members identify its structure.
   private static func derKey(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) -> KeyMaterial {
     var members = try ASN1Cursor(membersOfOnlySequence: bytes, "the key")
     let first = try members.next("the first part")

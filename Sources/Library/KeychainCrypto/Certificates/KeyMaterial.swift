@@ -14,7 +14,7 @@ package struct KeyMaterial: Sendable {
     /// A key on one of the curves that keychains support.
     case ellipticCurve(EllipticCurve)
 
-    /// The type of key, which `kSecAttrKeyType` contains as text: 42 and 73.
+    /// The type of key. `kSecAttrKeyType` contains its raw value as text, "42" or "73".
     package var keyType: KeyType {
       switch self {
       case .rsa: .rsa
@@ -52,7 +52,7 @@ package struct KeyMaterial: Sendable {
   /// The SHA-1 of the public key, 20 bytes: the `klbl` of both keys and the `pkhh` of their certificates.
   package let applicationLabel: [UInt8]
 
-  /// The maximum number of bytes of a file; the largest RSA key has a fifth of them.
+  /// The maximum number of bytes of a key file. The largest RSA key has a fifth of this size.
   package static let maximumByteCount = 65_536
 
   private init(

@@ -5,6 +5,7 @@ internal import KeychainFormats
 struct RSAKey {
   /// The DER of an RSAPublicKey.
   let publicKey: [UInt8]
+  /// The size of the modulus in bits, rounded up to whole bytes.
   let sizeInBits: Int
   /// The DER of the RSAPrivateKey, or `nil` if this is a public key.
   let privateKey: SensitiveBytes?
@@ -43,8 +44,8 @@ struct RSAKey {
 
   private typealias PublicNumbers = (modulus: ASN1Cursor.Element, exponent: ASN1Cursor.Element, sizeInBits: Int)
 
-  /// Reads the modulus and the exponent: sizes within limits, both odd, the exponent at least 3 and less than the
-  /// modulus.
+  /// Reads and checks the modulus and the exponent. The size of the modulus must be within the limits, both numbers must
+  /// be odd, and the exponent must be at least 3 and less than the modulus.
   private static func publicNumbers(_ numbers: inout ASN1Cursor) throws(CertificateError) -> PublicNumbers {
     var digits = numbers
     let modulus = try numbers.next(.integer, "the modulus")

@@ -24,7 +24,7 @@ enum Curve25519Wrap {
 
   /// Unwraps a key.
   ///
-  /// - Returns: `nil` if the key cannot be unwrapped, including when its public part is not a usable point.
+  /// - Returns: `nil` if the key cannot be unwrapped, for example because the ephemeral public key is not a usable point.
   static func unwrap(
     _ wrapped: [UInt8], privateKey: borrowing Secret, publicKey: [UInt8]
   ) throws(DataProtectionError) -> Secret? {

@@ -40,7 +40,7 @@ struct EmptyNonceGCM {
     tag.indices.map { tag[$0] ^ blocks[$0] ^ blocks[Self.blockSize + $0] }
   }
 
-  /// Converts the key stream of the zero IV in `stream` to the key stream of the empty IV.
+  /// Converts `stream`, the key stream of the zero IV, to the key stream of the empty IV.
   func shift(keyStream stream: UnsafeMutableRawBufferPointer) {
     guard let base = stream.baseAddress else { return }
     let movedByteCount = max(stream.count - Self.blockSize, 0)
@@ -48,7 +48,7 @@ struct EmptyNonceGCM {
     stream.copyBytes(from: blocks[Self.blockSize...].prefix(stream.count))
   }
 
-  /// Converts the result of decrypting `ciphertext` with the zero IV in `output` to the plaintext.
+  /// Converts `output`, the result of decrypting `ciphertext` with the zero IV, to the plaintext.
   func shift(decrypted output: UnsafeMutableRawBufferPointer, of ciphertext: UnsafeRawBufferPointer) {
     xor(output, with: ciphertext)
     shift(keyStream: output)

@@ -4,7 +4,8 @@ import KeychainFormats
 /// The encryption of files and the manifest database in backups: AES-256-CBC, zero IV, PKCS#7 padding, no integrity
 /// check.
 ///
-/// Changed bits are not detected here. Source: Apple Platform Security, "Keychain and file backup"; readers of backups.
+/// Changed bits are not detected here. Source: Apple Platform Security, "Keychain and file backup"; third-party readers
+/// of backups.
 package enum FileCipher {
   static let blockSize = 16
   private static let chunkByteCount = 262_144
@@ -18,7 +19,8 @@ package enum FileCipher {
     package var hasValidPadding: Bool
   }
 
-  /// Returns the number of bytes of the padding, or `nil` if it is invalid. Each of its bytes is this number (PKCS#7).
+  /// Returns the number of padding bytes, or `nil` if the padding is invalid. Each padding byte must contain this number
+  /// (PKCS#7).
   static func paddingCount(of plaintext: some BidirectionalCollection<UInt8>) -> Int? {
     let paddingCount = Int(plaintext.last ?? 0)
     guard (1...FileCipher.blockSize).contains(paddingCount), paddingCount <= plaintext.count,
@@ -75,12 +77,12 @@ package final class FileEncryptor {
   /// - Parameter key: 32 bytes.
   package init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.encrypt, key: key) }
 
-  /// Returns the ciphertext of all complete blocks so far.
+  /// Encrypts the next bytes, and returns the ciphertext of the blocks that are complete now.
   package func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     try blocks.transform(bytes, holdingBackLastBlock: false)
   }
 
-  /// Returns the ciphertext of all complete blocks so far.
+  /// Encrypts the next bytes, and returns the ciphertext of the blocks that are complete now.
   package func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }
@@ -101,17 +103,19 @@ package final class FileDecryptor {
   /// - Parameter key: 32 bytes.
   package init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.decrypt, key: key) }
 
-  /// Returns the plaintext of all blocks so far except the last one, which is kept for `finish()`.
+  /// Decrypts the next bytes, and returns the plaintext of the blocks that are complete now, except the last block, which
+  /// is kept for the next call.
   package func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     try blocks.transform(bytes, holdingBackLastBlock: true)
   }
 
-  /// Returns the plaintext of all blocks so far except the last one.
+  /// Decrypts the next bytes, and returns the plaintext of the blocks that are complete now, except the last block.
   package func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }
 
-  /// Returns the plaintext in the decryptor's own memory, which is valid until the next call and avoids allocations.
+  /// Decrypts the next bytes like `update(_:)`, but returns the plaintext in the decryptor's own memory, to avoid
+  /// allocations. It is valid until the next call.
   package func plain(of bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> UnsafeRawBufferPointer {
     try blocks.transformed(bytes, holdingBackLastBlock: true)
   }
@@ -202,8 +206,8 @@ private final class BlockStream {
   }
 }
 
-/// The last blocks of an encrypted file, which are enough to check its padding. In CBC, a block can be decrypted with
-/// only the one before it.
+/// The last two blocks of an encrypted file, which are enough to check its padding. In CBC, decrypting a block requires
+/// no other block than the preceding one.
 package struct FileEnding: ~Copyable {
   private static let retainedByteCount = 2 * FileCipher.blockSize
   private let decryptor: FileDecryptor
@@ -213,19 +217,20 @@ package struct FileEnding: ~Copyable {
   /// Creates the state at the start of a file.
   ///
   /// - Parameter decryptor: A new decryptor with the file's key.
-  package init(of decryptor: FileDecryptor) {
+  package init(decryptor: FileDecryptor) {
     self.decryptor = decryptor
     lastBytes.reserveCapacity(2 * Self.retainedByteCount)
   }
 
-  /// Processes the next stored bytes, of any number.
+  /// Processes any number of stored bytes.
   package mutating func update(_ bytes: UnsafeRawBufferPointer) {
     byteCount += Int64(bytes.count)
     lastBytes.append(contentsOf: bytes.suffix(Self.retainedByteCount))
     if lastBytes.count > Self.retainedByteCount { lastBytes.removeFirst(lastBytes.count - Self.retainedByteCount) }
   }
 
-  /// Returns the size of the plaintext, without valid padding, and whether the padding is valid.
+  /// Returns the size of the plaintext, and whether its padding is valid. The size includes invalid padding, but not an
+  /// incomplete block at the end.
   package func finish() throws(DataProtectionError) -> (plainByteCount: Int64, hasValidPadding: Bool) {
     let blockSize = Int64(FileCipher.blockSize)
     guard byteCount > 0, byteCount % blockSize == 0 else { return (byteCount / blockSize * blockSize, false) }
@@ -263,7 +268,7 @@ package final class FileSectionDecryptor {
   ///
   /// - Parameters:
   ///   - section: The stored bytes of complete blocks.
-  ///   - previous: The stored block before them, 16 bytes, or `nil` at the file's start.
+  ///   - previous: The stored block before the section, 16 bytes, or `nil` at the file's start.
   package func decrypt(
     _ section: UnsafeMutableRawBufferPointer, after previous: [UInt8]?
   ) throws(DataProtectionError) {

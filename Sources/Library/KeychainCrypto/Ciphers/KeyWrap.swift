@@ -29,7 +29,7 @@ package enum KeyWrap {
     try unwrap(wrapped, try unwrapCipher(with: wrappingKey))
   }
 
-  /// Returns a cipher for unwrapping any number of keys with the same key.
+  /// Returns a cipher for unwrapping any number of keys with the same wrapping key.
   static func unwrapCipher(with wrappingKey: borrowing Secret) throws(DataProtectionError) -> CipherContext {
     let context = try CipherContext(algorithm(keySize: wrappingKey.count), .decrypt)
     try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try context.begin(key: bytes) }

@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
 
-/// The key of the records in the manifest of an encrypted iOS 10.0 backup. Only iOS 10.0 encrypted them individually.
+/// The key for the records in the manifest of an encrypted iOS 10.0 backup. No other version encrypts single records.
 ///
 /// It is derived from the password in one step: the first 16 bytes of the SHA-1 of the password and a salt in the
 /// manifest.

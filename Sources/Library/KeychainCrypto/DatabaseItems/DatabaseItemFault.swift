@@ -18,7 +18,7 @@ package enum DatabaseItemVerdict: String, Sendable, CaseIterable, Hashable {
   case accessControl = "access-control"
 }
 
-/// A reason why a database item or its secret cannot be decrypted: the first one, in the order of `Step`.
+/// The first reason, in the order of `Step`, why a database item or its secret cannot be decrypted.
 package struct DatabaseItemFault: Error, Sendable, Equatable {
   /// The steps of decrypting an item, in order.
   package enum Step: String, Sendable, CaseIterable, Hashable {
@@ -28,9 +28,9 @@ package struct DatabaseItemFault: Error, Sendable, Equatable {
     case messages
     /// The two tamper checks outside the boxes, which must be equal.
     case outerTamperChecks = "outer-tamper-checks"
-    /// The key of the class that decrypts the keys of attributes.
+    /// The class's metadata key, which decrypts the attributes' key.
     case metadataClassKey = "metadata-class-key"
-    /// The box with the key of the attributes.
+    /// The box with the attributes' key.
     case metadataKeyBox = "metadata-key-box"
     /// The box of the attributes.
     case attributesBox = "attributes-box"

@@ -101,7 +101,7 @@ extension DatabaseKeys {
     return (item, classKey.store)
   }
 
-  /// Decrypts the key of the attributes with the class's metadata key, and the attributes with that key.
+  /// Decrypts the attributes' key with the class's metadata key, and then the attributes with their key.
   private func openAttributesBox(
     of blob: DatabaseItemBlob, metadataKey: borrowing Secret
   ) throws(DatabaseItemError) -> SensitiveBytes {
@@ -198,8 +198,8 @@ extension DatabaseKeys {
     }
   }
 
-  /// Returns the digest, or `nil` if DER cannot represent a value of the item, which never happens for an item that was
-  /// read.
+  /// Returns the item's digest, or `nil` if DER cannot represent one of its values. That never happens for an item that
+  /// was read.
   private func computedDigest(of item: KeychainItem) throws(DatabaseItemError) -> [UInt8]? {
     do throws(ItemCryptoError) {
       return try item.digest()

@@ -5,7 +5,7 @@ package import KeychainFormats
 struct DatabaseItemRandomValues: ~Copyable {
   let attributesKey: Secret
   let secretKey: Secret
-  /// The nonces of the boxes of the attributes' key, of the attributes and of the secret, 32 bytes each.
+  /// The nonces of the three boxes, 32 bytes each: for the attributes' key, the attributes and the secret.
   let nonces: (key: [UInt8], attributes: [UInt8], secret: [UInt8])
   /// The tamper check, an upper-case UUID.
   let tamperCheck: String
@@ -27,7 +27,7 @@ struct DatabaseItemRandomValues: ~Copyable {
   }
 }
 
-/// A form in which a database stores a key: the key of a new item's secret, or the metadata key of a class.
+/// The format in which a database stores the key of a new item's secret or the metadata key of a class.
 package enum DatabaseKeyWrapping: Sendable, Hashable {
   /// Not encrypted, as in a Simulator.
   case simulator(SimulatorKeyStore)
@@ -43,13 +43,13 @@ extension DatabaseKeys {
   ///
   /// - Parameters:
   ///   - item: The decrypted item.
-  ///   - accessControl: The access control; with `nil`, it contains only the class.
+  ///   - accessControl: The access control. If it is `nil`, one is created that contains only the class.
   ///   - version: The version of the blob.
-  ///   - wrapping: How the secret's key is stored.
+  ///   - wrapping: The format in which the secret's key is stored.
   ///   - random: The source of keys, nonces and the tamper check.
   /// - Throws:
-  ///   - `.malformed` for an item without a protection class, with another class in its access control, or with a value
-  ///     that DER cannot represent.
+  ///   - `.malformed` for an item without a protection class, with a different class in its access control, or with a
+  ///     value that DER cannot represent.
   ///   - `.noClassKey` if a key of the class is missing.
   ///   - `.keyUnwrapFailed` if a key of the class cannot be unwrapped.
   package func seal(
@@ -100,7 +100,7 @@ extension DatabaseKeys {
     }
   }
 
-  /// Checks the class in an access control. The access control of a token's item contains none.
+  /// Checks the class in an access control. The access control of a token's item contains no class.
   private static func checkClass(
     of accessControl: ItemAccessControl, equals protection: ProtectionClass
   ) throws(ItemCryptoError) {
@@ -130,7 +130,7 @@ extension DatabaseKeys {
     return Self.padded(dictionary)
   }
 
-  /// Wraps a key for the column `data` of the table `metadatakeys`, or the key of an item's secret.
+  /// Wraps a metadata key for the column `data` of the table `metadatakeys`, or the key of an item's secret.
   ///
   /// - Throws: `.noClassKey` if the key of the class is missing.
   package func wrap(

@@ -1,9 +1,10 @@
 import Basics
 import KeychainFormats
 
-/// An unwrapped key, and the Simulator key store that wrapped it, or `nil`.
+/// An unwrapped key, with the key store that wrapped it.
 struct UnwrappedKey: ~Copyable {
   let key: Secret
+  /// The Simulator's key store that wrapped the key, or `nil` if no Simulator wrapped it.
   let store: SimulatorKeyStore?
 }
 
@@ -11,7 +12,7 @@ extension DatabaseKeys {
   private static let minimumWrapByteCount = 24
   private static let derSetTag: UInt8 = 0x31
 
-  /// Returns the key of a class for decrypting the keys of attributes.
+  /// Returns a class's metadata key, which decrypts the attributes' keys.
   func metadataKey(of keyClass: KeyClass) throws(DatabaseItemError) -> UnwrappedKey {
     switch metadataKeys[keyClass] {
     case nil:
@@ -57,8 +58,8 @@ extension DatabaseKeys {
     return try open(sealed, underReference: reference)
   }
 
-  /// Decrypts a key with a reference key. Only the key store that created the reference key can do that, except with
-  /// the mock key store's, which is public.
+  /// Decrypts a key with a reference key. Only the key store that created the reference key can use it. The mock key
+  /// store's reference key is an exception, because it is public.
   private func open(_ sealed: [UInt8], underReference reference: [UInt8]) throws(DatabaseItemError) -> Secret {
     guard MockReferenceKey.matches(reference) else {
       throw DatabaseItemError(.accessControl, .secretKey, "only the item's own device can unwrap its key")
@@ -102,8 +103,8 @@ extension DatabaseKeys {
     }
     let store = SimulatorKeyStore(detectedIn: wrapped)
     let byteCount = wrapped.count - SimulatorKeyStore.padByteCount
-    let hasKey = store != nil || classKeys[keyClass] != nil
-    guard !hasKey || byteCount == Self.keyByteCount else {
+    let canUnwrap = store != nil || classKeys[keyClass] != nil
+    guard !canUnwrap || byteCount == Self.keyByteCount else {
       throw DatabaseItemError(.malformed, step, "a wrapped key has \(wrapped.count) bytes, not 40")
     }
     if let store {

@@ -4,9 +4,9 @@ package import KeychainFormats
 /// The keys for a database's items: from the database itself for a Simulator, or from the keybag or an extraction of a
 /// device.
 ///
-/// Several threads may use one object; its ciphers serve one at a time.
+/// Several threads may use one object, but only one thread at a time uses its ciphers.
 package final class DatabaseKeys: Sendable {
-  /// The key of a class for decrypting the keys of attributes.
+  /// A class's metadata key, which decrypts the attributes' keys.
   enum MetadataKey: Sendable {
     case wrapped(SensitiveBytes)
     case unwrapped(ClassKeys.WrappingKey)
@@ -23,7 +23,7 @@ package final class DatabaseKeys: Sendable {
   ///
   /// - Parameters:
   ///   - wrappedMetadataKeys: The column `data` of the table `metadatakeys` by class. An empty value is ignored.
-  ///   - metadataKeys: The same keys, unwrapped, 32 bytes each; these take precedence over wrapped ones.
+  ///   - metadataKeys: The unwrapped metadata keys by class, 32 bytes each. They take precedence over the wrapped keys.
   ///   - classKeys: The keys of a device's own keybag by class, 32 bytes each; not the keys of a backup's
   ///     keybag.
   /// - Throws: `.malformed` for a key of another length.
@@ -69,7 +69,7 @@ enum DatabaseItemError: Error {
   }
 }
 
-/// Calls a closure and reports a format error as an error of the item in this step.
+/// Calls a closure, and converts a format error to a fault of the item in the given step.
 func convertingFormatError<Result>(
   at step: DatabaseItemFault.Step, _ body: () throws(FormatError) -> Result
 ) throws(DatabaseItemError) -> Result {
@@ -95,8 +95,8 @@ package enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Detects the key store that wrapped a key from the appended bytes; `nil` if no Simulator's key store did. A
-  /// device's wrap looks like a Simulator's once in 2^63 cases.
+  /// Detects the key store that wrapped a key by the appended bytes. Returns `nil` if no Simulator's key store wrapped
+  /// the key. A device's wrap looks like a Simulator's once in 2^63 cases.
   package init?(detectedIn wrapped: SensitiveBytes) {
     let store = wrapped.withBytes { bytes -> SimulatorKeyStore? in
       guard bytes.count >= Self.padByteCount else { return nil }
@@ -118,7 +118,8 @@ package enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
 
 /// Decrypts items of earlier versions in the same tables. They have one box for attributes and secret.
 extension DatabaseKeys {
-  /// Decrypts an item of version 2 or 3; versions 4 to 6 are reported as unsupported instead of damaged.
+  /// Decrypts an item of version 2 or 3. A valid item of version 6 is reported as access-controlled, and an item of any
+  /// other version as unsupported.
   func openOlder(_ bytes: [UInt8], version: UInt32, kind: ItemKind) throws(DataProtectionError) -> DecryptedDatabaseItem
   {
     var result = DecryptedDatabaseItem()

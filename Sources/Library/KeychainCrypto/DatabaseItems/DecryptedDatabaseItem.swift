@@ -16,7 +16,8 @@ package struct DecryptedDatabaseItem: Sendable {
   package enum Finding: String, Sendable, CaseIterable, Hashable {
     /// The stored digest differs from the digest of the content. Checked only if the secret was decrypted.
     case digestDiffers = "digest-differs"
-    /// The class has a key generation although a Simulator's key store wrapped the keys, which never writes one.
+    /// The class has a key generation, although a Simulator's key store wrapped the keys. A Simulator never writes a key
+    /// generation.
     case generationInSimulator = "generation-in-simulator"
     /// The two keys of the item were wrapped by Simulator key stores of different releases.
     case mixedKeyStores = "mixed-key-stores"

@@ -1,8 +1,8 @@
 package import Basics
 package import KeychainFormats
 
-/// The passcode keys of one password, each derived only once. Keybags with the same salts and iterations share a key:
-/// copies of one backup, and all backups of a device with the same keybag.
+/// The passcode keys of one password, each derived only once. Keybags with the same salts and iterations share a key,
+/// such as the keybags in copies of one backup.
 ///
 /// The cache does not contain the password; each password needs its own cache.
 package final class DerivedKeyCache: Sendable {
@@ -27,10 +27,11 @@ package final class DerivedKeyCache: Sendable {
   ///   - keybag: The keybag whose key will be requested.
   ///   - password: The password as it was typed. The work shares it and makes no copy.
   ///   - limit: The maximum number of iterations to accept.
-  ///   - shouldContinue: Called every few milliseconds, on the other thread.
-  /// - Returns: The running work; keep it until the key has been requested. `nil` if the keybag has no key to derive,
-  ///   or has more iterations than any device or than `limit`. The request for the key then reports the reason. Also
-  ///   `nil` if no thread can be started; the request for the key then derives it.
+  ///   - shouldContinue: Called every few milliseconds on the separate thread. If it returns `false`, the derivation ends.
+  /// - Returns: The running work; keep it until the key has been requested. `nil` if nothing was started:
+  ///   - The keybag has no key to derive, or has more iterations than any device or than `limit`. The request for the key
+  ///     reports this reason.
+  ///   - No thread can be started. The request for the key derives it.
   package func prefetchKey(
     of keybag: Keybag, password: SecretBox, acceptingAtMost limit: Int,
     shouldContinue: @escaping @Sendable () -> Bool

@@ -2,8 +2,8 @@ import Basics
 
 /// The "0x835" key that a device's hardware derives for its keybags, which ties a class key to the device.
 ///
-/// It wraps the 32 bytes of a class key with AES-CBC and a zero IV. This layer has no integrity check: another device's
-/// key silently gives other bytes. Source: iphone-dataprotection, `IOAESAccelerator.c`, `keybag.py`.
+/// It wraps the 32 bytes of a class key with AES-CBC and a zero IV. This layer has no integrity check: the key of a wrong
+/// device results in wrong bytes, but not in an error. Source: iphone-dataprotection, `IOAESAccelerator.c`, `keybag.py`.
 public final class DeviceKey: Sendable {
   /// The size, 16 bytes for AES-128.
   package static let size = 16

@@ -61,21 +61,21 @@ package struct HardwareUID: ~Copyable, Sendable {
   /// - Parameters:
   ///   - passcode: The passcode in UTF-8, or an empty one for a device without a passcode.
   ///   - salt: The `SALT` of the keybag.
-  ///   - rounds: The number of iterations that the keybag states.
+  ///   - iterations: The number of iterations that the keybag states.
   ///   - limit: The maximum number of iterations to accept.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.roundsOverLimit` or, for 0 iterations, `.damagedKeybag` before any work is done; `.cancelled`.
   package borrowing func passcodeKey(
-    passcode: borrowing Secret, salt: [UInt8], rounds: UInt32, acceptingAtMost limit: Int = IterationLimit.standard,
+    passcode: borrowing Secret, salt: [UInt8], iterations: UInt32, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Secret {
-    try IterationLimit.check([rounds], acceptingAtMost: limit)
-    let block = try PBKDF2.sha1(password: passcode, salt: salt, rounds: 1, count: PasscodeTangle.blockSize)
+    try IterationLimit.check([iterations], acceptingAtMost: limit)
+    let block = try PBKDF2.sha1(password: passcode, salt: salt, iterations: 1, count: PasscodeTangle.blockSize)
     let context = try CipherContext(.aes256CBC, .encrypt)
     try key.withBytes { (bytes) throws(DataProtectionError) in
       try context.begin(key: bytes, iv: [UInt8](repeating: 0, count: 16))
     }
-    return try PasscodeTangle.run(block, rounds: rounds, through: context) { progress($0, Int(rounds)) }
+    return try PasscodeTangle.run(block, iterations: iterations, through: context) { progress($0, Int(iterations)) }
   }
 }
 

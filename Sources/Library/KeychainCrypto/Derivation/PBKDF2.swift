@@ -21,11 +21,12 @@ enum PBKDF2 {
 
   /// Derives `count` bytes with HMAC-SHA-1, like `sha256`.
   static func sha1(
-    password: borrowing Secret, salt: [UInt8], rounds: Int, count: Int, engine: Engine = preferredEngine,
+    password: borrowing Secret, salt: [UInt8], iterations: Int, count: Int, engine: Engine = preferredEngine,
     progress: (_ done: Int) -> Bool = { _ in true }
   ) throws(DataProtectionError) -> Secret {
     try derive(
-      count, password: password, step: Step(hash: .sha1, salt: salt, rounds: rounds), engine: engine, progress: progress
+      count, password: password, step: Step(hash: .sha1, salt: salt, iterations: iterations), engine: engine,
+      progress: progress
     )
   }
 
@@ -34,11 +35,11 @@ enum PBKDF2 {
   /// - Parameter progress: Called with the number of iterations so far; returns whether to continue.
   /// - Throws: `.cancelled` if `progress` returns `false`.
   static func sha256(
-    password: borrowing Secret, salt: [UInt8], rounds: Int, count: Int, engine: Engine = preferredEngine,
+    password: borrowing Secret, salt: [UInt8], iterations: Int, count: Int, engine: Engine = preferredEngine,
     progress: (_ done: Int) -> Bool = { _ in true }
   ) throws(DataProtectionError) -> Secret {
     try derive(
-      count, password: password, step: Step(hash: .sha256, salt: salt, rounds: rounds), engine: engine,
+      count, password: password, step: Step(hash: .sha256, salt: salt, iterations: iterations), engine: engine,
       progress: progress)
   }
 
@@ -46,14 +47,14 @@ enum PBKDF2 {
   fileprivate struct Step {
     let hash: DigestContext.Algorithm
     let salt: [UInt8]
-    let rounds: Int
+    let iterations: Int
   }
 
   /// Derives `count` bytes, one block of the hash's size after the other.
   private static func derive(
     _ count: Int, password: borrowing Secret, step: Step, engine: Engine, progress: (Int) -> Bool
   ) throws(DataProtectionError) -> Secret {
-    guard step.rounds > 0 else { throw DataProtectionError(.unsupported, "a derivation with no iterations") }
+    guard step.iterations > 0 else { throw DataProtectionError(.unsupported, "a derivation with no iterations") }
     let blockSize = step.hash.size
     let blockCount = count / blockSize + (count.isMultiple(of: blockSize) ? 0 : 1)
     guard let lastIndex = UInt32(exactly: blockCount) else {
@@ -63,14 +64,14 @@ enum PBKDF2 {
       for index in 0..<lastIndex {
         let start = Int(index) * blockSize
         let block = UnsafeMutableRawBufferPointer(rebasing: output[start..<start + blockSize])
-        func report(_ done: Int) -> Bool { progress((Int(index) * step.rounds + done) / blockCount) }
+        func report(_ done: Int) -> Bool { progress((Int(index) * step.iterations + done) / blockCount) }
         try password.withBytes { (bytes) throws(DataProtectionError) in
           // The RFC counts blocks from 1.
           switch engine {
           case .openSSL:
-            try OpenSSLRounds.deriveBlock(index + 1, step, password: bytes, into: block, progress: report)
+            try OpenSSLIterations.deriveBlock(index + 1, step, password: bytes, into: block, progress: report)
           case .shaExtensions:
-            try AcceleratedRounds.deriveBlock(index + 1, step, password: bytes, into: block, progress: report)
+            try AcceleratedIterations.deriveBlock(index + 1, step, password: bytes, into: block, progress: report)
           }
         }
       }
@@ -82,21 +83,21 @@ enum PBKDF2 {
   /// Runs the iterations of a block after its first one, and reports the progress at intervals.
   ///
   /// - Throws: `.cancelled` if `progress` returns `false`.
-  fileprivate static func runRemainingRounds(
+  fileprivate static func runRemainingIterations(
     of step: Step, progress: (Int) -> Bool, run: (_ count: Int) throws(DataProtectionError) -> Void
   ) throws(DataProtectionError) {
     var done = 1
     repeat {
-      let count = min(progressInterval, step.rounds - done)
+      let count = min(progressInterval, step.iterations - done)
       try run(count)
       done += count
       guard progress(done) else { throw .stopped }
-    } while done < step.rounds
+    } while done < step.iterations
   }
 }
 
 /// Derives a block with the processor's SHA extensions.
-private enum AcceleratedRounds {
+private enum AcceleratedIterations {
   static func deriveBlock(
     _ index: UInt32, _ step: PBKDF2.Step, password: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
     progress: (Int) -> Bool
@@ -107,7 +108,7 @@ private enum AcceleratedRounds {
       keyhaul_pbkdf2_begin(
         state, step.hash == .sha1 ? keyhaul_sha1 : keyhaul_sha256,
         password.baseAddress?.assumingMemoryBound(to: UInt8.self), password.count, step.salt, step.salt.count, index)
-      try PBKDF2.runRemainingRounds(of: step, progress: progress) { (count) throws(DataProtectionError) in
+      try PBKDF2.runRemainingIterations(of: step, progress: progress) { (count) throws(DataProtectionError) in
         keyhaul_pbkdf2_run(state, UInt64(count))
       }
       keyhaul_pbkdf2_finish(state, output.baseAddress?.assumingMemoryBound(to: UInt8.self))
@@ -116,9 +117,9 @@ private enum AcceleratedRounds {
 }
 
 /// Derives a block with OpenSSL's hash, because OpenSSL's own PBKDF2 cannot be canceled.
-private enum OpenSSLRounds {
-  /// Writes the xor of all iterations' codes to `output`. The first code is of the salt and the block's index, and each
-  /// later one is of the code before it.
+private enum OpenSSLIterations {
+  /// Writes the xor of all iterations' codes to `output`. The message of the first code is the salt and the block's index.
+  /// The message of each later code is the previous code.
   static func deriveBlock(
     _ index: UInt32, _ step: PBKDF2.Step, password: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
     progress: (Int) -> Bool
@@ -131,7 +132,7 @@ private enum OpenSSLRounds {
         try bigEndianBytes(index).withRawBytes { (index) throws(DataProtectionError) in try message.update(index) }
       }
       output.copyMemory(from: codeBytes)
-      try PBKDF2.runRemainingRounds(of: step, progress: progress) { (count) throws(DataProtectionError) in
+      try PBKDF2.runRemainingIterations(of: step, progress: progress) { (count) throws(DataProtectionError) in
         for _ in 0..<count {
           try hmac.write(into: code) { (message) throws(DataProtectionError) in try message.update(codeBytes) }
           for offset in 0..<step.hash.size { output[offset] ^= code[offset] }

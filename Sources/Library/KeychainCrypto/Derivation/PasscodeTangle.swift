@@ -16,12 +16,12 @@ enum PasscodeTangle {
   ///
   /// - Parameters:
   ///   - start: The block that is copied, 32 bytes.
-  ///   - rounds: The number of iterations.
+  ///   - iterations: The number of iterations.
   ///   - context: The cipher: AES-256-CBC with the UID.
   ///   - progress: Called with the number of iterations so far; returns whether to continue.
   /// - Throws: `.cancelled` if `progress` returns `false`.
   static func run(
-    _ start: borrowing Secret, rounds: UInt32, through context: borrowing CipherContext,
+    _ start: borrowing Secret, iterations: UInt32, through context: borrowing CipherContext,
     progress: (_ done: Int) -> Bool
   ) throws(DataProtectionError) -> Secret {
     try start.withBytes { (block) throws(DataProtectionError) in
@@ -29,7 +29,7 @@ enum PasscodeTangle {
         // The working memory is a secret too, so that it is overwritten.
         _ = try Secret(count: bufferSize) { (buffer) throws(DataProtectionError) in
           var counter: UInt32 = 1
-          var remaining = rounds
+          var remaining = iterations
           while remaining > 0 {
             let copyCount = min(remaining, UInt32(bufferSize / blockSize))
             fill(buffer, with: block, from: counter)
@@ -37,7 +37,7 @@ enum PasscodeTangle {
             fold(buffer, copyCount: Int(copyCount), into: sum)
             counter &+= copyCount
             remaining -= copyCount
-            let done = rounds - remaining
+            let done = iterations - remaining
             if remaining == 0 || done.isMultiple(of: progressInterval) {
               guard progress(Int(done)) else { throw .stopped }
             }

@@ -9,8 +9,8 @@ public enum PasswordDerivation {
     package var salt: [UInt8]
     /// The iterations of the SHA-1 step (`ITER`); 10,000 in backups since iOS 10.2, 1 in some earlier ones.
     package var iterations: UInt32
-    /// The SHA-256 step before it (`DPSL` and `DPIC`), or `nil`. Only these fields, not a version, show that there are
-    /// two steps.
+    /// The SHA-256 step before the SHA-1 step (`DPSL` and `DPIC`), or `nil`. Only these fields, not a version, show that
+    /// there are two steps.
     package var sha256Step: SHA256Step?
 
     /// The slow SHA-256 step since iOS 10.2.
@@ -35,11 +35,11 @@ public enum PasswordDerivation {
     }
 
     /// The iterations of all steps together.
-    package var totalRounds: UInt64 { UInt64(iterations) + UInt64(sha256Step?.iterations ?? 0) }
+    package var totalIterations: UInt64 { UInt64(iterations) + UInt64(sha256Step?.iterations ?? 0) }
 
-    /// Checks that no step requires too many iterations, or none. Does not derive anything.
+    /// Checks that each step has iterations, and that all steps together do not exceed the limit. Does not derive anything.
     ///
-    /// - Throws: `.roundsOverLimit`; `.damagedKeybag` for a step without iterations.
+    /// - Throws: `.damagedKeybag` for a step without iterations; `.roundsOverLimit` above the limit.
     package func check(acceptingAtMost limit: Int = IterationLimit.standard) throws(DataProtectionError) {
       try IterationLimit.check([iterations] + (sha256Step.map { [$0.iterations] } ?? []), acceptingAtMost: limit)
     }
@@ -66,28 +66,28 @@ public enum PasswordDerivation {
   ) throws(DataProtectionError) -> Secret {
     try parameters.check(acceptingAtMost: limit)
 
-    let total = Int(clamping: parameters.totalRounds)
-    let sha1Rounds = Int(parameters.iterations)
+    let total = Int(clamping: parameters.totalIterations)
+    let sha1Iterations = Int(parameters.iterations)
     guard let sha256Step = parameters.sha256Step else {
-      return try PBKDF2.sha1(password: password, salt: parameters.salt, rounds: sha1Rounds, count: keySize) {
+      return try PBKDF2.sha1(password: password, salt: parameters.salt, iterations: sha1Iterations, count: keySize) {
         progress($0, total)
       }
     }
-    let sha256Rounds = Int(sha256Step.iterations)
+    let sha256Iterations = Int(sha256Step.iterations)
     let intermediate = try PBKDF2.sha256(
-      password: password, salt: sha256Step.salt, rounds: sha256Rounds, count: keySize
+      password: password, salt: sha256Step.salt, iterations: sha256Iterations, count: keySize
     ) {
       progress($0, total)
     }
-    return try PBKDF2.sha1(password: intermediate, salt: parameters.salt, rounds: sha1Rounds, count: keySize) {
-      progress(sha256Rounds + $0, total)
+    return try PBKDF2.sha1(password: intermediate, salt: parameters.salt, iterations: sha1Iterations, count: keySize) {
+      progress(sha256Iterations + $0, total)
     }
   }
 }
 
 extension PasswordDerivation.Parameters {
-  /// The iterations of a sample, which takes a few milliseconds.
-  static let sampleRounds = 20_000
+  /// The maximum number of iterations in a sample, which takes a few milliseconds.
+  static let iterationsPerSample = 20_000
   private static let sampleCount = 3
 
   /// Returns the expected duration of the complete derivation on this machine, measured with short samples.
@@ -101,31 +101,31 @@ extension PasswordDerivation.Parameters {
     let password = Secret(utf8: "a sample")
     if let sha256Step {
       total += try Self.estimatedDuration(of: sha256Step.iterations, by: clock) {
-        (rounds) throws(DataProtectionError) in
+        (sampleSize) throws(DataProtectionError) in
         _ = try PBKDF2.sha256(
-          password: password, salt: sha256Step.salt, rounds: rounds, count: PasswordDerivation.keySize)
+          password: password, salt: sha256Step.salt, iterations: sampleSize, count: PasswordDerivation.keySize)
       }
     }
     return try total
-      + Self.estimatedDuration(of: iterations, by: clock) { (rounds) throws(DataProtectionError) in
-        _ = try PBKDF2.sha1(password: password, salt: salt, rounds: rounds, count: PasswordDerivation.keySize)
+      + Self.estimatedDuration(of: iterations, by: clock) { (sampleSize) throws(DataProtectionError) in
+        _ = try PBKDF2.sha1(password: password, salt: salt, iterations: sampleSize, count: PasswordDerivation.keySize)
       }
   }
 
   /// Extrapolates the duration of a number of iterations from the shortest of several samples, because other work can
   /// only slow a sample down.
   private static func estimatedDuration(
-    of rounds: UInt32, by clock: some Clock<Duration>, run: (Int) throws(DataProtectionError) -> Void
+    of iterations: UInt32, by clock: some Clock<Duration>, run: (Int) throws(DataProtectionError) -> Void
   ) throws(DataProtectionError) -> Duration {
-    guard rounds > 0 else { return .zero }
-    let roundsPerSample = min(Int(rounds), sampleRounds)
+    guard iterations > 0 else { return .zero }
+    let sampleSize = min(Int(iterations), iterationsPerSample)
     var shortest: Duration?
     for _ in 0..<sampleCount {
       let start = clock.now
-      try run(roundsPerSample)
+      try run(sampleSize)
       let duration = start.duration(to: clock.now)
       shortest = min(shortest ?? duration, duration)
     }
-    return (shortest ?? .zero) * (Double(rounds) / Double(roundsPerSample))
+    return (shortest ?? .zero) * (Double(iterations) / Double(sampleSize))
   }
 }

@@ -4,8 +4,8 @@ internal import KeychainFormats
 
 /// The forms of a password that are tried with a backup.
 ///
-/// An accented letter can be one scalar, or a letter and an accent. Both look the same, and the computer on which the
-/// password was typed determined the form. Windows programs add a byte order mark to the start of a file or pipe.
+/// An accented letter can be one scalar, or a letter and an accent. Both forms look the same. The form depends on the
+/// computer on which the password was typed. Windows programs add a byte order mark to the start of a file or pipe.
 public enum PasswordNormalization: Sendable, Hashable, CaseIterable {
   /// Byte for byte as the user typed it.
   case asTyped

@@ -26,7 +26,7 @@ extension ClassKeys {
     try open(blob, kind: kind, numbering: numbering, packs: true)
   }
 
-  /// Decrypts an item, and packs it (`KeychainItem.pack()`) if it will stay in memory.
+  /// Decrypts an item. With `packs`, the item is also packed (`KeychainItem.pack()`), because it will stay in memory.
   package func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact, packs: Bool
   ) throws(ItemCryptoError) -> KeychainItem {
@@ -82,7 +82,7 @@ extension ClassKeys {
     return try seal(plaintext, keyClass: keyClass, as: mode, random: random)
   }
 
-  /// Returns the plaintext that `seal` would encrypt, which decryption would give back unchanged.
+  /// Returns the plaintext that `seal` would encrypt, and that `open` would return later.
   ///
   /// - Throws: The errors of `seal`, also if the key of the item's class is not available.
   package func plaintextToSeal(
@@ -150,7 +150,7 @@ extension ClassKeys {
     }
   }
 
-  /// Decrypts with the fixed IV and `header` as additional data, or without a header with the empty IV.
+  /// Decrypts with the fixed IV and `header` as additional data. If there is no header, the IV is empty.
   func open(
     _ sealed: Sealed, header: [UInt8]?, key: borrowing Secret
   ) throws(ItemFault) -> SensitiveBytes {
@@ -167,7 +167,7 @@ extension ClassKeys {
     return plaintext
   }
 
-  /// Encrypts with the fixed IV and `header` as additional data, or without a header with the empty IV.
+  /// Encrypts with the fixed IV and `header` as additional data. If there is no header, the IV is empty.
   func seal(
     _ plaintext: SensitiveBytes, header: [UInt8]?, key: borrowing Secret
   ) throws(ItemFault) -> Sealed {

@@ -23,7 +23,7 @@ extension KeychainItem {
   /// Returns a UUID derived from the primary key: the first 16 bytes of the SHA-256 of its encoding, as upper-case
   /// text.
   ///
-  /// Source: Apple `SecDbItem.c`; the tests of Apple's CKKS contain four of them.
+  /// Source: Apple `SecDbItem.c`; the tests of Apple's CKKS contain four such UUIDs.
   package func derivedUUIDText() throws(ItemCryptoError) -> String {
     let encoding = try encoded { () throws(FormatError) in try primaryKeyEncoding() }
     let hash = try hashed { () throws(DataProtectionError) in try Digest.sha256(encoding) }

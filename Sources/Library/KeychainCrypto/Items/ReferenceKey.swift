@@ -1,8 +1,8 @@
 import Basics
 internal import KeychainFormats
 
-/// Keyhaul's counterpart of a key store's reference key: protection (`prot`), constraints (`acl`), and the HMAC-SHA256
-/// of the encoding of both with the item's key (`mac`).
+/// Keyhaul's counterpart of a key store's reference key. It contains the protection (`prot`), the constraints (`acl`),
+/// and an HMAC-SHA256 of their common encoding with the item's key (`mac`).
 struct ReferenceKey {
   var protection: ProtectionClass
   var constraints: PropertyDictionary
@@ -25,7 +25,7 @@ struct ReferenceKey {
     guard storedCode.withRawBytes({ stored in expected.withRawBytes { constantTimeEquals(stored, $0) } }) else {
       throw .tagMismatch
     }
-    // DER as Apple reads it allows several encodings of a value; only the original one is accepted.
+    // DER as Apple reads it allows several encodings of a value. Only the original encoding is accepted.
     guard try encoded(under: key) == bytes else { throw .tagMismatch }
   }
 

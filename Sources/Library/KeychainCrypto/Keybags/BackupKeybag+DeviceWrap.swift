@@ -3,8 +3,8 @@ package import KeychainFormats
 
 /// Finds class keys of a backup that require the source device, or lack the wrap that real devices add.
 extension BackupKeybag {
-  /// Returns the classes that every device also wraps with its device key. No backup of a device contains class 12; its
-  /// key never leaves the hardware.
+  /// Returns the classes that every device also wraps with its device key. The key of class 12 never leaves the hardware,
+  /// so no backup of a device contains this class.
   ///
   /// Source: real backup keybags of iOS 9 to 18, with a password (5, 9-11) and without one (5-11); Apple Platform
   /// Security, "Keybags for Data Protection".
@@ -20,8 +20,8 @@ extension BackupKeybag {
   /// duplicates.
   ///
   /// In a backup with a password, any device could decrypt the this-device-only items of such a class. In a backup
-  /// without one, anyone could decrypt its items, and anyone may have written them. A record without `WRAP` is damaged
-  /// and not included.
+  /// without a password, anyone could decrypt the items of the class, and anyone may have written them. A record without
+  /// `WRAP` is damaged and not included.
   package static func classesWithoutDeviceWrap(in keybag: Keybag, hasPassword: Bool) -> [KeyClass] {
     let deviceWrapped = deviceWrappedClasses(hasPassword: hasPassword)
     return classes(in: keybag) { record, keyClass in

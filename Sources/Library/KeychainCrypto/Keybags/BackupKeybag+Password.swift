@@ -3,8 +3,8 @@ package import KeychainFormats
 /// Adds and removes a backup's password. Both require the device key, which protects the migratable classes of a backup
 /// without a password.
 extension BackupKeybag {
-  /// The migratable classes. A backup with a password wraps them only with the password, a backup without one also with
-  /// the device key.
+  /// The migratable classes. A backup with a password wraps them only with the password. A backup without a password also
+  /// wraps them with the device key.
   static let migratable: Set<KeyClass> = [.whenUnlocked, .afterFirstUnlock, .always]
 
   /// Returns the keybag of an unencrypted backup with a password. The class keys stay the same.
@@ -17,13 +17,13 @@ extension BackupKeybag {
   ///   - oldKey: The key of the empty password, from `Keybag.passcodeKey`.
   ///   - password: The new password, not empty.
   ///   - deviceKey: The hardware key of the source device.
-  ///   - rounds: The iterations of the slow step; with `nil`, the keybag has only one step, as in iOS 10.1 and earlier.
+  ///   - rounds: The iterations of the slow step, or `nil` if there is no slow step, as in iOS 10.1 and earlier.
   ///   - random: The source of the salts.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws:
   ///   - `.damagedKeybag` if a class key cannot be unwrapped with `oldKey`.
   ///   - `.keyUnavailable` if a public key shows that the device key is wrong.
-  ///   - `.hardwareLayerMissing` for a keybag that no device wrote. With a password, this could not be seen any more.
+  ///   - `.hardwareLayerMissing` for a keybag that no device wrote. With a password, nothing would show this any more.
   ///   - `.unsupported` for an empty password or a number of iterations that readers reject.
   package static func addingPassword(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, with password: borrowing Secret,

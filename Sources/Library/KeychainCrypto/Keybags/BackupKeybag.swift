@@ -18,15 +18,16 @@ public enum BackupKeybag {
   public static let standardRounds = 10_000_000
   /// The PBKDF2-HMAC-SHA1 iterations (`ITER`) of every real backup.
   package static let lastRounds: UInt32 = 10_000
-  /// The maximum number of iterations of a new keybag: the readers' standard limit minus `lastRounds`.
+  /// The maximum number of iterations for the slow step of a new keybag. Both steps together are then within the readers'
+  /// standard limit.
   package static let maximumRounds = IterationLimit.standard - Int(lastRounds)
   static let saltSize = 20
 
   /// Creates a keybag with new class keys.
   ///
-  /// With a password, the file classes and the migratable keychain classes are wrapped only with it, and classes 5 and
-  /// 9-11 also with the device key. Without one, the empty password is used instead, and all keychain classes require
-  /// the device key.
+  /// With a password, the file classes and the migratable keychain classes are wrapped only with the password. Classes 5
+  /// and 9-11 are also wrapped with the device key. Without a password, the empty password is used instead, and all
+  /// keychain classes require the device key.
   ///
   /// - Parameters:
   ///   - password: The password, or `nil` if the backup has none.
@@ -62,7 +63,7 @@ public enum BackupKeybag {
 
   /// Returns the keybag with a new password. The class keys stay the same, so nothing else in the backup changes.
   ///
-  /// The salts are new. A keybag with only one step keeps only one, because older readers do not support a second step.
+  /// The salts are new. No second step is added to a keybag with one step, because older readers do not support it.
   ///
   /// - Parameters:
   ///   - keybag: The current keybag of the backup.
@@ -88,7 +89,7 @@ public enum BackupKeybag {
       progress: progress)
   }
 
-  /// Returns the keybag with a new password, given the derived key of the old one.
+  /// Returns the keybag with a new password, given the derived key of the old password.
   package static func rewrap(
     _ keybag: Keybag, fromPasscodeKey oldKey: borrowing Secret, to new: borrowing Secret, rounds: Int? = nil,
     acceptingAtMost limit: Int = IterationLimit.standard, random: some RandomSource = SystemRandomSource(),
@@ -162,6 +163,7 @@ public enum BackupKeybag {
     return UnlockedKeybag(keybag: keybag, classKeys: classKeys)
   }
 
+  /// Rejects an empty password. HMAC pads its key with NUL bytes, so a password of NUL bytes equals the empty one.
   static func rejectEmptyPassword(_ password: borrowing Secret) throws(DataProtectionError) {
     guard !password.isAllZero else {
       throw DataProtectionError(.unsupported, "a backup's password cannot be empty")
@@ -198,16 +200,16 @@ struct ClassKeyWrapPolicy: Sendable, Equatable {
 }
 
 extension Keybag {
-  /// Wraps every class key that has a password wrap with the new key instead of the old one. Nothing else changes.
+  /// Wraps every class key that has a password wrap with the new key instead of the old key. Nothing else changes.
   ///
   /// - Parameters:
   ///   - old: The key of the old password.
   ///   - new: The key of the new password.
   ///   - code: The error if no class key can be unwrapped.
-  ///   - changing: A closure that returns the bytes to wrap with the new key, given the unwrapped ones. It may also
+  ///   - changing: A closure that returns the bytes to wrap with the new key, given the unwrapped bytes. It may also
   ///     change the record.
-  /// - Throws: `code` if no class key can be unwrapped; `.damagedKeybag` if only some can, because the others would be
-  ///   lost.
+  /// - Throws: `code` if no class key can be unwrapped; `.damagedKeybag` if only some class keys can be unwrapped, because
+  ///   the rest would be lost.
   mutating func replacePasswordWrap(
     _ old: borrowing Secret, with new: borrowing Secret, errorIfNoneUnwraps code: DataProtectionError.Code,
     changing: (inout ClassKey, consuming Secret) throws(DataProtectionError) -> Secret = { _, inner in inner }

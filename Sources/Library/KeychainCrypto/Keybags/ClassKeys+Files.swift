@@ -2,11 +2,11 @@ import Basics
 package import KeychainFormats
 
 extension ClassKeys {
-  /// Unwraps a file's key or the manifest's key (`EncryptionKey`, `ManifestKey`): the class in 4 little-endian bytes,
-  /// then the wrapped key.
+  /// Unwraps a file's key or the manifest's key (`EncryptionKey`, `ManifestKey`).
   ///
-  /// - Throws: `.malformed` for a wrong length, `.keyUnavailable` if the key of the class is not available,
-  ///   `.keyUnwrapFailed` if it does not unwrap the key.
+  /// - Parameter field: The class in 4 little-endian bytes, then the wrapped key.
+  /// - Throws: `.malformed` for a wrong length, `.keyUnavailable` if the class key is not available, `.keyUnwrapFailed` if
+  ///   the class key does not unwrap the file's key.
   package func unwrapFileKey(_ field: [UInt8]) throws(DataProtectionError) -> Secret {
     let prefixSize = 4
     let sizes = [ClassKeys.keySize + KeyWrap.overhead, Curve25519Wrap.wrappedSize].map { $0 + prefixSize }

@@ -3,16 +3,16 @@ package import KeychainFormats
 
 /// The class keys of a keybag, unwrapped if possible.
 ///
-/// Shared by reference, and overwritten when the last reference is released. Callers get the keys of items and files,
-/// but no single class key: `exported()` returns all of them, for a device's memory. Several threads may use one object;
-/// its ciphers serve one at a time.
+/// Shared by reference, and overwritten when the last reference is released. Callers get the keys of items and files, but
+/// not the class keys. Only `exported()` returns the class keys, for a device's memory. Several threads may use one
+/// object, but only one thread at a time uses its ciphers.
 public final class ClassKeys: Sendable {
   /// The 16 bytes of the keybag's UUID.
   package let keybagUUID: [UInt8]
   /// The number of class keys that are wrapped with the password.
   package let wrappedCount: Int
-  /// The number of these that were unwrapped. A lower number than `wrappedCount` means damage, or that no password was
-  /// given.
+  /// The number of class keys that the password unwrapped. A lower number than `wrappedCount` means damage, or that no
+  /// password was given.
   package let unwrappedCount: Int
   /// The key of the records in an iOS 10.0 manifest, from `BackupArchive.recordKey`, or `nil` if the backup is not from
   /// iOS 10.0.
@@ -22,7 +22,7 @@ public final class ClassKeys: Sendable {
   /// The ciphers, created on first use.
   private let cipher = Locked<ItemCipher?>(nil)
 
-  /// A class of the keybag.
+  /// The state of a class, with its key if it is available.
   struct Entry: Sendable {
     var availability: ClassKeyAvailability
     var key: WrappingKey?
@@ -66,7 +66,7 @@ public final class ClassKeys: Sendable {
   /// Returns these keys with separate ciphers, so that another thread can use them without waiting. No key is copied.
   package func sharing() -> ClassKeys { with(entries, recordKey) }
 
-  /// Returns the same keys for an iOS 10.0 backup, whose manifest has encrypted records.
+  /// Returns these keys with the key for the records in an iOS 10.0 manifest.
   package func with(recordKey: ManifestRecordKey?) -> ClassKeys { with(entries, recordKey) }
 
   private func with(_ entries: [KeyClass: Entry], _ recordKey: ManifestRecordKey?) -> ClassKeys {
@@ -75,7 +75,7 @@ public final class ClassKeys: Sendable {
       recordKey: recordKey)
   }
 
-  /// Returns the keys of a keybag from which nothing could be unwrapped.
+  /// Returns an object without classes, for a keybag that cannot be used.
   package static func none() -> ClassKeys {
     ClassKeys(keybagUUID: [], entries: [:], wrappedCount: 0, unwrappedCount: 0)
   }
@@ -102,7 +102,7 @@ public final class ClassKeys: Sendable {
     return "\(unwrappedCount) of \(wrappedCount) class keys can be unwrapped, " + names.joined(separator: ", ")
   }
 
-  /// The unwrapped keys in a line: "11 of 11 class keys can be unwrapped", or the damage report.
+  /// The number of unwrapped keys, such as "11 of 11 class keys can be unwrapped", or the damage report.
   package var summary: String { damageReport ?? "\(unwrappedCount) of \(wrappedCount) class keys can be unwrapped" }
 
   /// Returns the keys that remain after a device is locked: the given classes are `.locked`. Their keys are overwritten

@@ -23,7 +23,7 @@ package enum ItemFault: Error, Sendable, Equatable {
   case failed(DataProtectionError)
 }
 
-/// Calls a closure and reports a format error as an error of one item.
+/// Calls a closure, and converts a format error to a fault of the item.
 func convertingFormatError<Result>(_ body: () throws(FormatError) -> Result) throws(ItemFault) -> Result {
   do throws(FormatError) { return try body() } catch { throw .malformed(error) }
 }

@@ -31,7 +31,8 @@ extension Keybag.ClassKey {
 
   var isPasswordWrapped: Bool { wrap?.contains(.password) == true }
 
-  /// Removes the password's wrap (RFC 3394, with an integrity check), then the device key's (AES-CBC, without one).
+  /// Removes the password's wrap (RFC 3394, with an integrity check), and then the device key's wrap (AES-CBC, without an
+  /// integrity check).
   func open(
     passcodeKey: borrowing Secret?, deviceKey: DeviceKey?
   ) throws(DataProtectionError) -> UnwrapResult {

@@ -2,7 +2,7 @@ import Basics
 package import KeychainFormats
 
 extension Keybag {
-  /// Derives the key of the password, 32 bytes, with which the keybag can be unlocked again without the wait.
+  /// Derives the passcode key from a password, 32 bytes. The key can unlock the keybag again without another derivation.
   ///
   /// - Throws: The errors of `unlock` except `.wrongPassword`, because nothing is unwrapped.
   package func passcodeKey(
@@ -21,14 +21,14 @@ extension Keybag {
   package struct MatchedPasscodeKey: ~Copyable {
     /// The passcode key, 32 bytes.
     package let passcodeKey: Secret
-    /// The matching form of the password, usually the one that was typed.
+    /// The matching form of the password, usually the form that was typed.
     package let form: PasswordNormalization
   }
 
   /// Derives the key of the password as it was typed. If this key does not match, derives the keys of the password's
-  /// other forms: without a byte order mark, and in other Unicode forms if it is not ASCII.
+  /// other forms: without a byte order mark, and in other Unicode forms if it is not ASCII. Each form costs a derivation.
   ///
-  /// - Throws: The errors of `unlock`; `.wrongPassword` if no form matches. Each form costs a derivation.
+  /// - Throws: The errors of `unlock`; `.wrongPassword` if no form matches.
   package func matchedPasscodeKey(
     password: borrowing Secret, acceptingAtMost limit: Int = IterationLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
@@ -65,7 +65,7 @@ extension Keybag {
     progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Secret {
     guard let keys else { return try passcodeKey(password: password, acceptingAtMost: limit, progress: progress) }
-    // The cache does not check the limit, because keybags of other callers may have other limits.
+    // The cache does not check the limit, because its callers may have different limits.
     let parameters = try derivationParameters()
     try parameters.check(acceptingAtMost: limit)
     var isCached = true
@@ -73,8 +73,8 @@ extension Keybag {
       isCached = false
       return try passcodeKey(password: password, acceptingAtMost: limit, progress: progress)
     }
-    // A progress display then shows the derivation as complete.
-    if isCached { _ = progress(Int(clamping: parameters.totalRounds), Int(clamping: parameters.totalRounds)) }
+    // Makes a progress display show the derivation of a cached key as complete.
+    if isCached { _ = progress(Int(clamping: parameters.totalIterations), Int(clamping: parameters.totalIterations)) }
     return key
   }
 

@@ -5,8 +5,8 @@ extension Keybag {
   /// Unwraps the class keys that the password and the device key can unwrap.
   ///
   /// - Parameters:
-  ///   - password: The backup's password, empty for a backup without one, or `nil` to unwrap nothing that requires it.
-  ///     No key is derived then.
+  ///   - password: The backup's password, or an empty password for a backup without one. With `nil`, no key is derived, and
+  ///     class keys that require the password are not unwrapped.
   ///   - deviceKey: The hardware key of the source device, or `nil` if it is not available.
   ///   - limit: The maximum number of iterations to accept, because a malicious backup may require any number.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
@@ -36,7 +36,7 @@ extension Keybag {
     try unwrapClassKeys(passcodeKey: passcodeKey, deviceKey: deviceKey, errorIfNoneUnwraps: .wrongPassword)
   }
 
-  /// Unwraps every class key. `code` is the error if none can be unwrapped.
+  /// Unwraps every class key. `code` is the error if the passcode key unwraps no class key.
   func unwrapClassKeys(
     passcodeKey: borrowing Secret?, deviceKey: DeviceKey?, errorIfNoneUnwraps code: DataProtectionError.Code
   ) throws(DataProtectionError) -> ClassKeys {
@@ -77,7 +77,7 @@ extension Keybag {
 public enum ClassKeyAvailability: UInt8, Sendable, Hashable, CaseIterable {
   /// The key was unwrapped, and its integrity check proves it.
   case available = 1
-  /// The key was unwrapped with the device key, without an integrity check. Only a decrypted item proves it.
+  /// The key was unwrapped with the device key, without an integrity check. Only a decrypted item proves that it is right.
   case availableThroughDevice = 2
   /// The key requires a device key that was not given.
   case deviceBound = 3

@@ -22,7 +22,7 @@ enum KeybagSignature {
 
   /// Checks the signature.
   ///
-  /// - Throws: `.damagedKeybag` if the keybag was changed, or is from other hardware.
+  /// - Throws: `.damagedKeybag` if the keybag was changed, or belongs to different hardware.
   static func verify(_ signed: SignedKeybag, deviceKey: DeviceKey) throws(DataProtectionError) {
     let expected = try sign(signed.signedBytes, of: signed.keybag, deviceKey)
     let matches = expected.withRawBytes { expected in signed.signature.withRawBytes { constantTimeEquals(expected, $0) }

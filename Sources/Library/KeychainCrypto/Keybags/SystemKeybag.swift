@@ -4,8 +4,8 @@ package import KeychainFormats
 /// The keybag of a device: its wrapped class keys and a signature that only this device can make.
 ///
 /// The device key wraps every class key. The keys of classes 4, 8 and 11 have no other wrap, so they are available
-/// before the first unlock. The passcode also wraps all others; without a passcode, the empty passcode does. Class 12
-/// exists only while a passcode is set.
+/// before the first unlock. All other class keys are also wrapped with the passcode, or with the empty passcode if none is
+/// set. Class 12 exists only while a passcode is set.
 ///
 /// Source: iphone-dataprotection, `keystore/keybag.py`; Apple Platform Security, "Keybags for Data Protection".
 package struct SystemKeybag: Sendable, Equatable {
@@ -58,7 +58,7 @@ package struct SystemKeybag: Sendable, Equatable {
     let deviceKey = try hardware.deviceKey()
     let uuid = try random.bytes(16)
     let salt = try random.bytes(saltSize)
-    let passcodeKey = try hardware.passcodeKey(passcode: passcode, salt: salt, rounds: rounds, progress: progress)
+    let passcodeKey = try hardware.passcodeKey(passcode: passcode, salt: salt, iterations: rounds, progress: progress)
     let hmacKey = try KeybagSignature.makeWrappedKey(deviceKey: deviceKey, random: random)
     var records: [Keybag.ClassKey] = []
     for policy in wrapPolicies(hasPasscode: !passcode.isEmpty) {
@@ -105,7 +105,7 @@ package struct SystemKeybag: Sendable, Equatable {
       passcodeKey: nil, deviceKey: consume deviceKey, errorIfNoneUnwraps: .wrongPasscode)
   }
 
-  /// Returns the keybag with another passcode and a new salt. The class keys stay the same, but their wraps are new.
+  /// Returns the keybag with a new passcode and a new salt. The class keys stay the same, but their wraps are new.
   ///
   /// Only class 12 may appear or disappear. Setting a first passcode creates its key. Removing the passcode deletes its
   /// key, so the items of class 12 can never be decrypted again.
@@ -130,8 +130,8 @@ package struct SystemKeybag: Sendable, Equatable {
     var newKeybag = keybag
     let salt = try random.bytes(Self.saltSize)
     newKeybag.salt = salt
-    let rounds = newKeybag.iterations ?? Self.standardRounds
-    let newKey = try hardware.passcodeKey(passcode: new, salt: salt, rounds: rounds, progress: progress)
+    let iterations = newKeybag.iterations ?? Self.standardRounds
+    let newKey = try hardware.passcodeKey(passcode: new, salt: salt, iterations: iterations, progress: progress)
     try newKeybag.replacePasswordWrap(oldKey, with: newKey, errorIfNoneUnwraps: .wrongPasscode)
     let passcodeClass = KeyClass.whenPasscodeSetThisDeviceOnly
     if new.isEmpty {
@@ -165,9 +165,9 @@ package struct SystemKeybag: Sendable, Equatable {
   ) throws(DataProtectionError) -> Secret {
     try KeybagSignature.verify(signed, deviceKey: deviceKey)
     guard let salt = keybag.salt else { throw DataProtectionError(.missingField, "it has no SALT") }
-    guard let rounds = keybag.iterations else { throw DataProtectionError(.missingField, "it has no ITER") }
+    guard let iterations = keybag.iterations else { throw DataProtectionError(.missingField, "it has no ITER") }
     return try hardware.passcodeKey(
-      passcode: passcode, salt: salt, rounds: rounds, acceptingAtMost: limit, progress: progress)
+      passcode: passcode, salt: salt, iterations: iterations, acceptingAtMost: limit, progress: progress)
   }
 
   /// Rejects a passcode of NUL bytes. HMAC pads its key with NUL bytes, so such a passcode would equal the empty one.

@@ -90,9 +90,9 @@ package struct CipherContext: ~Copyable {
     guard status == 1 else { throw .crypto("EVP_CipherInit_ex2") }
   }
 
-  /// Starts a new GCM message with a nonce that does not have 12 bytes, but at most 128.
+  /// Starts a new GCM message with a nonce of up to 128 bytes, instead of the usual 12.
   ///
-  /// A context keeps the length of the nonce, so it must always be used in this way.
+  /// A context keeps the length of the nonce, so this method must start all its messages.
   package borrowing func begin(key: UnsafeRawBufferPointer, longNonce nonce: [UInt8]) throws(DataProtectionError) {
     guard key.count == algorithm.keySize, algorithm == .aes128GCM || algorithm == .aes256GCM,
       let count = Int32(exactly: nonce.count), count > 0
@@ -169,8 +169,8 @@ package enum OpenSSL {
   /// Prevents OpenSSL's cleanup at exit, for a program that may exit while threads are running. Call it before any
   /// other use of OpenSSL.
   ///
-  /// The cleanup runs in `exit`. A thread that has finished its work still frees its OpenSSL data afterwards, which
-  /// would then be gone. The process's memory is freed anyway, and secrets are wiped by `SecretArena.wipeAll`.
+  /// The cleanup runs in `exit`. A thread that ends after the cleanup would free OpenSSL data that no longer exists. The
+  /// process's memory is freed anyway, and secrets are wiped by `SecretArena.wipeAll`.
   /// Source: OPENSSL_init_crypto(3), `OPENSSL_INIT_NO_ATEXIT`.
   package static func disableExitCleanup() { _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) }
 }

@@ -26,21 +26,22 @@ struct DigestContext: ~Copyable {
     guard EVP_DigestInit_ex(handle, nil, nil) == 1 else { throw .crypto("EVP_DigestInit_ex") }
   }
 
-  /// Copies the state of another hash of the same algorithm.
-  borrowing func copyState(of other: borrowing DigestContext) throws(DataProtectionError) {
-    guard EVP_MD_CTX_copy_ex(handle, other.handle) == 1 else { throw .crypto("EVP_MD_CTX_copy_ex") }
+  /// Copies the state of a computation with the same algorithm.
+  borrowing func copyState(of source: borrowing DigestContext) throws(DataProtectionError) {
+    guard EVP_MD_CTX_copy_ex(handle, source.handle) == 1 else { throw .crypto("EVP_MD_CTX_copy_ex") }
   }
 
   borrowing func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) {
     guard EVP_DigestUpdate(handle, bytes.baseAddress, bytes.count) == 1 else { throw .crypto("EVP_DigestUpdate") }
   }
 
-  /// Returns the digest. No further call is allowed.
+  /// Returns the digest. Only `restart()` or `copyState(of:)` may follow.
   borrowing func finish() throws(DataProtectionError) -> [UInt8] {
     try [UInt8](count: algorithm.size) { (buffer) throws(DataProtectionError) in try finish(into: buffer) }
   }
 
-  /// Writes the digest into `target`, which must have the algorithm's size.
+  /// Writes the digest into `target`, which must have the algorithm's size. Only `restart()` or `copyState(of:)` may
+  /// follow.
   borrowing func finish(into target: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
     guard target.count == algorithm.size else { throw .crypto("a digest of \(target.count) bytes") }
     let bytes = target.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -79,7 +80,7 @@ enum MessageAuthentication {
     }
   }
 
-  /// Writes the code into a buffer of the algorithm's size, for a code that is secret.
+  /// Writes the code into a buffer of the algorithm's size. Use this if the code is secret, so that no copy of it remains.
   static func code(
     _ algorithm: DigestContext.Algorithm, key: UnsafeRawBufferPointer, message: [UInt8],
     into buffer: UnsafeMutableRawBufferPointer

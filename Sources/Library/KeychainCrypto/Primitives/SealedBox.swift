@@ -14,7 +14,7 @@ package enum SealedBox {
   ///   - box: The bytes of the box.
   ///   - key: The key, 32 bytes.
   ///   - data: The additional data that was authenticated.
-  /// - Returns: `nil` if the box is too short, or if its tag does not match.
+  /// - Returns: `nil` if the box is too short, if the key has the wrong size, or if the tag does not match.
   package static func open(
     _ box: [UInt8], key: SensitiveBytes, authenticating data: [UInt8]
   ) throws(DataProtectionError) -> SensitiveBytes? {

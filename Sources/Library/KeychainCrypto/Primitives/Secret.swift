@@ -4,14 +4,14 @@ internal import KeychainFormats
 
 /// Bytes that must not outlive their use: a passcode, a backup password, a class key.
 ///
-/// It has one owner, cannot be copied or printed, is accessible only in a closure, and is overwritten when it is
-/// destroyed.
+/// It has one owner, is never printed or implicitly copied, is accessible only in a closure, and is overwritten when it
+/// is destroyed.
 public struct Secret: ~Copyable, Sendable {
   private let memory: SecureMemory
 
   /// The number of bytes, which is not treated as a secret.
   public var count: Int { memory.count }
-  /// Whether there are no bytes, as for the password of a backup without one.
+  /// Whether there are no bytes, as if a backup has no password.
   public var isEmpty: Bool { count == 0 }
 
   /// Allocates `count` zeroed bytes and lets `body` fill them. The bytes are also overwritten if `body` throws.
@@ -39,7 +39,7 @@ public struct Secret: ~Copyable, Sendable {
     try self.init(count: count) { (buffer) throws(DataProtectionError) in try random.fill(buffer) }
   }
 
-  /// The passcode of a device without one, or the password of a backup without one.
+  /// A secret without bytes, which stands for a missing passcode or password.
   public static var empty: Secret { Secret(count: 0) { _ in } }
 
   /// Calls a closure with the bytes; the pointer must not escape it.
@@ -49,10 +49,10 @@ public struct Secret: ~Copyable, Sendable {
     try body(memory.bytes)
   }
 
-  /// Returns a second owner of the same bytes.
+  /// Returns a second secret with a copy of the bytes.
   public borrowing func copy() -> Secret { Secret(copying: memory.bytes) }
 
-  /// Returns whether both have the same bytes. The time depends only on their lengths.
+  /// Returns whether both secrets have the same bytes. The time depends only on their lengths.
   public borrowing func matches(_ other: borrowing Secret) -> Bool {
     constantTimeEquals(memory.bytes, other.memory.bytes)
   }

@@ -14,7 +14,7 @@ enum X25519 {
 
   /// Returns the shared secret.
   ///
-  /// - Throws: `.malformed` if the other side's point has small order, which gives no secret.
+  /// - Throws: `.malformed` if `publicKey` is a point of small order, which yields no shared secret.
   static func sharedSecret(
     _ privateKey: borrowing Secret, with publicKey: [UInt8]
   ) throws(DataProtectionError) -> Secret {
@@ -55,9 +55,9 @@ enum X25519 {
       }
     }
 
-    borrowing func derive(with other: borrowing Key) throws(DataProtectionError) -> Secret {
+    borrowing func derive(with peerKey: borrowing Key) throws(DataProtectionError) -> Secret {
       let context = try DerivationContext(handle)
-      return try context.derive(with: other.handle)
+      return try context.derive(with: peerKey.handle)
     }
   }
 
@@ -71,8 +71,8 @@ enum X25519 {
 
     deinit { EVP_PKEY_CTX_free(handle) }
 
-    borrowing func derive(with other: OpaquePointer) throws(DataProtectionError) -> Secret {
-      guard EVP_PKEY_derive_init(handle) == 1, EVP_PKEY_derive_set_peer(handle, other) == 1 else {
+    borrowing func derive(with peerKey: OpaquePointer) throws(DataProtectionError) -> Secret {
+      guard EVP_PKEY_derive_init(handle) == 1, EVP_PKEY_derive_set_peer(handle, peerKey) == 1 else {
         throw .crypto("EVP_PKEY_derive_set_peer")
       }
       return try Secret(count: X25519.size) { (output) throws(DataProtectionError) in

@@ -52,7 +52,7 @@ package final class TLSConnection {
 
   /// Continues the handshake with the bytes that have arrived from the network.
   ///
-  /// - Returns: Whether it is complete.
+  /// - Returns: Whether the handshake is complete.
   /// - Throws: `.handshake` if the peer does not speak TLS 1.2 or 1.3, or sends no certificate.
   package func continueHandshake() throws(TLSError) -> Bool {
     ERR_clear_error()
@@ -64,9 +64,10 @@ package final class TLSConnection {
     return false
   }
 
-  /// Checks that the peer's certificate is one of these, byte for byte. Nothing else about it is checked.
+  /// Checks that the peer's certificate equals one of the given certificates, byte for byte. Nothing else about it is
+  /// checked.
   ///
-  /// - Throws: `.untrusted` if it is not.
+  /// - Throws: `.untrusted` if the peer has no certificate or a different one.
   package func requirePeer(among certificates: [[UInt8]]) throws(TLSError) {
     guard let certificate = SSL_get1_peer_certificate(connection) else {
       throw TLSError(.untrusted, "the client showed no certificate")

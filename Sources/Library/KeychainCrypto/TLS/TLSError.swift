@@ -8,9 +8,9 @@ package struct TLSError: Error, Sendable {
     case identity
     /// The peer does not speak TLS, or does not meet the requirements.
     case handshake
-    /// The peer's certificate is not one of the accepted ones.
+    /// The peer's certificate is not one of the accepted certificates.
     case untrusted
-    /// The connection ended without TLS's close notification.
+    /// The connection ended without TLS's close notification, or bytes were changed on the way.
     case broken
   }
 

@@ -4,7 +4,8 @@ import KeychainFormats
 
 /// The certificate and private key of a TLS server.
 package final class TLSIdentity: Sendable {
-  /// OpenSSL counts the references to a context under a lock of its own, and connections only read it.
+  /// OpenSSL's context for connections. Several threads may use it, because OpenSSL synchronizes the reference count and
+  /// connections only read the context.
   nonisolated(unsafe) let context: OpaquePointer
 
   /// Creates an identity. Connections accept TLS 1.2 and 1.3, require the peer's certificate, and resume no earlier
@@ -24,7 +25,7 @@ package final class TLSIdentity: Sendable {
     }
     SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
     SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
-    // The peer would not send its certificate again in a resumed session.
+    // No session is resumed, because the peer would not send its certificate again.
     SSL_CTX_set_options(context, Self.noTicket | Self.noRenegotiation)
     SSL_CTX_set_num_tickets(context, 0)
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
@@ -43,15 +44,15 @@ package final class TLSIdentity: Sendable {
   private static func use(
     _ certificate: [UInt8], _ privateKey: SensitiveBytes, in context: OpaquePointer
   ) throws(TLSError) {
-    let isCertificateUsed = certificate.withUnsafeBufferPointer { bytes in
+    let certificateStatus = certificate.withUnsafeBufferPointer { bytes in
       SSL_CTX_use_certificate_ASN1(context, Int32(clamping: bytes.count), bytes.baseAddress)
     }
-    guard isCertificateUsed == 1 else { throw .openSSL(.identity, "the certificate cannot be used") }
-    let isKeyUsed = privateKey.withBytes { bytes in
+    guard certificateStatus == 1 else { throw .openSSL(.identity, "the certificate cannot be used") }
+    let keyStatus = privateKey.withBytes { bytes in
       SSL_CTX_use_PrivateKey_ASN1(
         EVP_PKEY_RSA, context, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
     }
-    guard isKeyUsed == 1, SSL_CTX_check_private_key(context) == 1 else {
+    guard keyStatus == 1, SSL_CTX_check_private_key(context) == 1 else {
       throw .openSSL(.identity, "the private key does not belong to the certificate")
     }
   }

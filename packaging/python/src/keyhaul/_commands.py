@@ -79,8 +79,8 @@ def verify(
 ) -> Verification:
     """Check whether a backup is intact, and return every fault with its location.
 
-    A damaged backup is a result, not an error. The files of an address or a stream are not checked, because it is read
-    only once. They are listed in `unchecked`.
+    A damaged backup is a result, not an error. A backup at an address or in a stream is read only once, so its files
+    are not checked. `unchecked` says so.
     """
     options = _Options(password, device_key, home, program, timeout, cancel)
     return _call("verify", backup, Verification, ["--quick"] if quick else [], options)
@@ -97,7 +97,7 @@ def plan(
     timeout: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Plan:
-    """Return what a restore to the device `to` would do, or without `to`, what a new and the same device would get."""
+    """Return what a restore to the device `to` would do. Without `to`, return what a new and the same device get."""
     options = _Options(password, device_key, home, program, timeout, cancel)
     return _call("plan", backup, _plan_type(to), _target_flags(to), options)
 
@@ -195,7 +195,7 @@ def _result_type(verb: Command, to: str | None) -> type[Inspection | Verificatio
 
 
 def _plan_type(to: str | None) -> type[Plan]:
-    """Return the type of a plan for a target, or of one without a target."""
+    """Return the type of a plan, which depends on whether there is a target."""
     return Futures if to is None else MigrationPlan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# Source: docs/Scripting.md. Any other code is an error without its own id.
+# The ids of the exit codes, as in docs/Scripting.md. Other codes do not have an id of their own.
 IDS: Mapping[int, str] = {
     0: "ok",
     1: "failed",
@@ -32,9 +32,8 @@ def id_of_code(code: int) -> str:
 class KeyhaulError(Exception):
     """The program ended without a result.
 
-    `code` is the exit code and `id` its name (docs/Scripting.md); an unknown code is an error like any other.
-    `message`, `why` and `advice` are for people. They may contain names from the backup, so escape them before you show
-    them. The error can be pickled.
+    `code` is the exit code, and `id` is its name (docs/Scripting.md). `message`, `why` and `advice` are for people.
+    They may contain names from the backup, so escape them before you show them. The error can be pickled.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Run the program once, and return its output, its errors and its exit code."""
+"""Run the program once, and return its exit code and what it printed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Protocol
 
 from ._errors import KeyhaulError, TimedOut
 
-# The number of bytes of a stream in memory at a time, without the read-ahead of a remote file system.
+# How many bytes of a stream are copied at a time. A remote file system may read ahead more.
 CHUNK_SIZE = 1 << 20
 # The capacity of a pipe by default, in bytes.
 PIPE_SIZE = 1 << 16
@@ -89,7 +89,7 @@ def run(
     """Run the program until it ends.
 
     The program reads `secret` as its password. If the wait ends before the program does (`timeout`, `cancel`, a failing
-    stream, an exception in this thread), the program and its child processes are stopped. They are one process group.
+    stream, an exception in this thread), the program and its child processes are stopped. They are one session.
     """
     started = time.monotonic()
     process, copier = _start(program, arguments, stream, secret, subprocess.PIPE)
@@ -131,7 +131,7 @@ def lines(
 
 
 def stream_error(failure: Exception) -> KeyhaulError:
-    """Return the error for a stream that failed, which is not an error of the backup."""
+    """Return the error for an unreadable stream. The backup itself may be intact."""
     return KeyhaulError(
         10 if isinstance(failure, FileNotFoundError) else 1,
         "not-found" if isinstance(failure, FileNotFoundError) else "failed",
@@ -142,21 +142,21 @@ def stream_error(failure: Exception) -> KeyhaulError:
 
 
 def _start(
-    program: str, arguments: Sequence[str], stream: Readable | None, secret: bytes | None, errors: int
+    program: str, arguments: Sequence[str], stream: Readable | None, secret: bytes | None, stderr: int
 ) -> tuple[subprocess.Popen[bytes], _StreamCopier | None]:
     """Start the program, and return it with the copier of its stream."""
     arguments = list(arguments)
     copier = _StreamCopier(stream) if stream is not None else None
-    password = _password_pipe(secret) if secret is not None else None
-    if password is not None:
-        arguments[1:1] = ["--password-fd", str(password)]
+    password_fd = _password_pipe(secret) if secret is not None else None
+    if password_fd is not None:
+        arguments[1:1] = ["--password-fd", str(password_fd)]
     try:
         process = subprocess.Popen(
             [program, *arguments],
             stdin=copier.read_end if copier else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=errors,
-            pass_fds=() if password is None else (password,),
+            stderr=stderr,
+            pass_fds=() if password_fd is None else (password_fd,),
             start_new_session=True,
         )
     except BaseException:
@@ -164,8 +164,8 @@ def _start(
             copier.close()
         raise
     finally:
-        if password is not None:
-            os.close(password)
+        if password_fd is not None:
+            os.close(password_fd)
     if copier:
         try:
             copier.start()
@@ -207,7 +207,7 @@ def _wait(
     cancel: threading.Event | None,
     copier: _StreamCopier | None,
 ) -> tuple[bytes, bytes]:
-    """Wait for the program to end. Return its output and its errors."""
+    """Wait for the program to end. Return its standard output and its standard error."""
     can_end_early = cancel is not None or copier is not None
     while True:
         remaining = None if timeout is None else started + timeout - time.monotonic()
@@ -226,13 +226,14 @@ def _wait(
 
 def _terminate(process: subprocess.Popen[bytes]) -> None:
     """Stop the program and its child processes with SIGTERM, and with SIGKILL if they do not end in time."""
-    # Until the process is reaped, its number cannot belong to another process.
+    # Until the process is reaped, its PID cannot belong to another process.
     _send_signal_to_group(process.pid, signal.SIGTERM)
     _wait_without_reaping(process, TERMINATION_TIMEOUT)
-    # A password command has its own group. The program ends it, unless the program ignored SIGTERM.
-    for member in _session_processes(process.pid):
+    # A password command runs in its own process group. Usually the program ends it, but not if the program itself
+    # ignored SIGTERM.
+    for pid in _session_pids(process.pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(member, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
     _send_signal_to_group(process.pid, signal.SIGKILL)
     process.wait()
     for pipe in (process.stdout, process.stderr):
@@ -240,27 +241,27 @@ def _terminate(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _send_signal_to_group(group: int, number: int) -> None:
+def _send_signal_to_group(group_id: int, signal_number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+        os.killpg(group_id, signal_number)
 
 
-def _session_processes(leader: int) -> list[int]:
-    """Return the processes of a session from /proc, or none if there is no /proc."""
-    members = []
+def _session_pids(session_id: int) -> list[int]:
+    """Return the PIDs of a session from /proc, or an empty list if there is no /proc."""
+    pids = []
     for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if not entry.isdigit():
             continue
         with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{entry}/stat", "rb") as file:
             # PID (NAME) STATE PARENT GROUP SESSION …, where the name may contain anything.
             fields_after_name = file.read().rpartition(b")")[2].split()
-            if int(fields_after_name[3]) == leader:
-                members.append(int(entry))
-    return members
+            if int(fields_after_name[3]) == session_id:
+                pids.append(int(entry))
+    return pids
 
 
 def _wait_without_reaping(process: subprocess.Popen[bytes], seconds: float) -> None:
-    """Wait for the end of a process without reaping it, so that no other process gets the number of its group."""
+    """Wait for the end of a process without reaping it, so that no other process gets its process group ID."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:

@@ -14,8 +14,9 @@ PACKAGED = pathlib.Path(__file__).parent / "bin" / "keyhaul"
 def find_program(program: str | os.PathLike[str] | None = None) -> str:
     """Return the program's absolute path.
 
-    It is the first of these: the argument, `KEYHAUL_PROGRAM`, the program in this package, the first one on PATH. If
-    the argument or the variable is set but cannot be run, that is an error, and no other program is used.
+    It is the first of these: the argument, `KEYHAUL_PROGRAM`, the program in this package, the first program on PATH
+    that is not a script. If the argument or the variable names a program that cannot be run, that is an error, and no
+    other program is used.
     """
     if program is not None:
         return _validated(os.fspath(program), "it is the given argument")

@@ -89,7 +89,7 @@ def _decode_value(hint: Any, value: object, location: str) -> Any:
 
 
 def _decode_date(value: object, location: str) -> datetime.datetime:
-    """Decode an RFC 3339 time in UTC. More than six decimals of a second are only in `raw`."""
+    """Decode an RFC 3339 time in UTC. Decimals of a second after the sixth are only in `raw`."""
     match = DATE_PATTERN.fullmatch(value) if isinstance(value, str) else None
     try:
         if match:

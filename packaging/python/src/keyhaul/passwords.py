@@ -15,7 +15,7 @@ from typing import NoReturn, TypeAlias
 
 from ._errors import KeyhaulError
 
-# The environment variable of a worker that has the path of a JSON file:
+# The environment variable with the path of a JSON file, on the machine that reads the backup. The file has the form
 # {"NAME": {"file": "PATH"}, "OTHER": {"command": "…"}}.
 VARIABLE = "KEYHAUL_PASSWORDS"
 
@@ -70,7 +70,7 @@ class PasswordList:
     """A list of password sources, as the program's `--passwords` reads it, on the machine that reads the backup.
 
     Each line has a pattern and a source: `PATTERN file:PATH` or `PATTERN command:COMMAND`. A backup without a password
-    needs none of them.
+    needs no line.
     """
 
     path: str
@@ -106,6 +106,7 @@ class Password:
         self.__reduce_ex__(2)
 
 
+# The sources that can be sent to another machine.
 Sendable: TypeAlias = PasswordFile | PasswordCommand | PasswordName | PasswordList
 PasswordSource: TypeAlias = Sendable | Password
 

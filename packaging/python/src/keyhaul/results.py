@@ -28,7 +28,7 @@ class Finding(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Identity(Record):
-    """An item's names; None if the item has no such name or could not be decrypted."""
+    """The names of an item. A name is None if the item does not have it or could not be decrypted."""
 
     kind: str
     label: str | None = None
@@ -65,8 +65,8 @@ class Device(Record):
 class ClassKey(Record):
     """A class key of the keybag.
 
-    `number` is the protection class, with the generation in its upper bits. `wrap` says what wraps the key: 1 is the
-    device, 2 the password.
+    `number` is the protection class, with the generation in its upper bits. `wrap` says what wraps the key: the device
+    (1), the password (2) or both (3).
     """
 
     number: int | None = field(metadata={"member": "class"})
@@ -100,7 +100,7 @@ class SealedItems(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Keychain(Record):
-    """The keychain in a backup, as counts; None if the count needs the password."""
+    """The numbers of items in a backup's keychain. A number is None if it needs the password."""
 
     present: bool
     items: Mapping[str, int] | None
@@ -236,7 +236,7 @@ class Source(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Future(Record):
-    """How many items one device gets: a new one, or the same one after an erase."""
+    """How many items one device gets: a new device, or the same device after an erase."""
 
     future: str
     password: bool
@@ -274,7 +274,7 @@ class FutureItem(Identity):
 
 @dataclass(frozen=True, kw_only=True)
 class Futures(Answer):
-    """What a new device gets, and the same one after an erase (migration-futures/1)."""
+    """What a new device gets, and what the same device gets after an erase (migration-futures/1)."""
 
     made: datetime.datetime
     source: Source

@@ -107,11 +107,12 @@ struct LoadedBackup {
       let unusual = parameters.nonstandardIterations(hasTwoSteps: archive.manifest.manifestKey != nil)
     else { return }
     let request =
-      unusual.rounds == 0
+      unusual.iterations == 0
       ? "skips the slow iterations"
-      : "asks for \(HumanReadable.count(Int(unusual.rounds), "iteration"))"
+      : "asks for \(HumanReadable.count(Int(unusual.iterations), "iteration"))"
     let usualCount = HumanReadable.grouped(Int(unusual.usual))
-    let consequence = unusual.rounds < unusual.usual ? "passwords can be guessed faster" : "each attempt takes longer"
+    let consequence =
+      unusual.iterations < unusual.usual ? "passwords can be guessed faster" : "each attempt takes longer"
     session.warn(
       "\(name) \(request) to derive the key from its password; a device asks for \(usualCount)",
       why: "either the count was changed and no password works, or the backup was made this way and \(consequence)",

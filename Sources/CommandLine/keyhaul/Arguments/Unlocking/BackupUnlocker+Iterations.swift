@@ -25,7 +25,7 @@ extension BackupUnlocker {
     guard let terminal = session.terminal() else {
       throw CommandError(
         .refused, "refused to open \(name)", why: "it \(warning); \(session.missingTerminal)",
-        try: "don't trust this file; --max-rounds \(parameters.totalRounds) accepts this many iterations")
+        try: "don't trust this file; --max-rounds \(parameters.totalIterations) accepts this many iterations")
     }
     if session.common.yes {
       session.warn("\(name) \(warning)", try: "don't trust this file")
@@ -39,7 +39,7 @@ extension BackupUnlocker {
   /// on this machine".
   private static func iterationWarning(_ unusual: ExcessiveIterationCount, duration: Duration?) -> String {
     let time = duration.map { "; \(HumanReadable.estimate($0)) on this machine" } ?? ""
-    let count = HumanReadable.grouped(Int(unusual.rounds))
+    let count = HumanReadable.grouped(Int(unusual.iterations))
     let multiple = HumanReadable.grouped(Int(unusual.multiple))
     let usualCount = HumanReadable.grouped(Int(unusual.usual))
     return "asks for \(count) iterations of key derivation, \(multiple) times the usual \(usualCount)\(time)"

@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// Converts between the two formats of an ECDSA signature.
 enum ECDSASignature {
-  /// Returns both numbers, each with `size` bytes.
+  /// Returns the numbers r and s of a DER signature, each with `size` bytes.
   static func numbers(ofDER bytes: [UInt8], size: Int) throws(CertificateError) -> [UInt8] {
     guard let length = Int32(exactly: size) else { throw .openSSL("ECDSA_SIG") }
     let result: [UInt8]? = bytes.withUnsafeBufferPointer { bytes in
@@ -20,7 +20,7 @@ enum ECDSASignature {
     return result
   }
 
-  /// Returns the DER of both numbers, or `nil` if the bytes have the wrong size.
+  /// Returns the DER signature with the numbers r and s, or `nil` if they do not have `size` bytes each.
   static func der(of bytes: [UInt8], size: Int) -> [UInt8]? {
     guard bytes.count == 2 * size else { return nil }
     func integer(_ digits: ArraySlice<UInt8>) -> [UInt8] {

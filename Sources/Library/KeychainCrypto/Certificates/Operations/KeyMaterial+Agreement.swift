@@ -7,7 +7,7 @@ extension KeyMaterial {
   ///
   /// The curves have the cofactor 1, so agreements with and without the cofactor are the same.
   ///
-  /// - Throws: `.unexpectedKind` unless this is a private key and the other a public key on the same curve.
+  /// - Throws: `.unexpectedKind` unless this is a private key and `publicKey` a public key on the same curve.
   package func sharedSecret(with publicKey: KeyMaterial) throws(CertificateError) -> SensitiveBytes {
     try check(.privateKey, .ellipticCurve)
     guard publicKey.role == .publicKey, publicKey.algorithm == algorithm else {

@@ -12,11 +12,11 @@ package enum KeyEncryption: Sendable, Hashable {
   case rsaPKCS1
   /// RSAES-OAEP with MGF1 of the same digest, without a label.
   case rsaOAEP(KeyDigest)
-  /// A random AES key in OAEP, followed by the bytes encrypted with it: 128 bits, or 256 for RSA keys of 4,096 bits or
-  /// more.
+  /// A random AES key encrypted with OAEP, followed by the bytes encrypted with the AES key. It has 128 bits, or 256 for
+  /// RSA keys of 4,096 bits or more.
   case rsaOAEPWithSessionKey(KeyDigest)
-  /// An ephemeral public key, followed by the bytes encrypted with an AES key that X9.63 derives: 128 bits, or 256 for
-  /// curves of more than 256 bits. The initialization vector is derived with the key, or zero.
+  /// An ephemeral public key, followed by the bytes encrypted with an AES key that X9.63 derives. The AES key has 128
+  /// bits, or 256 for curves of more than 256 bits. The initialization vector is derived with the key, or zero.
   case ecies(KeyDigest, derivesVector: Bool)
 
   /// The type of key for this scheme.
@@ -68,7 +68,7 @@ extension KeyMaterial {
   /// - Throws:
   ///   - `.unexpectedKind` if this is not a private key of the scheme's type.
   ///   - `.mismatch` if the bytes are damaged, or were encrypted for another key or scheme. RSA without padding and
-  ///     PKCS#1 cannot detect this, and return other bytes.
+  ///     PKCS#1 cannot detect this, and return wrong bytes.
   package func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(CertificateError) -> SensitiveBytes {
     try check(.privateKey, scheme.keyType)
     switch scheme {

@@ -6,7 +6,7 @@ extension KeyMaterial {
   /// Signs a digest.
   ///
   /// - Parameters:
-  ///   - digest: The digest, with the size of the scheme's digest if it has one.
+  ///   - digest: The digest. If the scheme names a digest algorithm, the size must match the algorithm.
   ///   - scheme: The signature scheme.
   /// - Throws: `.unexpectedKind` if this is not a private key of the scheme's type; `.overLimit` if the key is too
   ///   small.

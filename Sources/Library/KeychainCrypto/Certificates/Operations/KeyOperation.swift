@@ -38,8 +38,8 @@ struct KeyOperation: ~Copyable {
     OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>?, UnsafePointer<UInt8>?, Int
   ) -> Int32
 
-  /// Returns the output of an OpenSSL function, which is called first for the size of its output, or `nil` if OpenSSL
-  /// rejects the input.
+  /// Calls an OpenSSL function, first for the size of its output and then for the output itself. Returns `nil` if
+  /// OpenSSL rejects the input.
   borrowing func result(of call: Call, _ input: UnsafeRawBufferPointer) throws(CertificateError) -> SensitiveBytes? {
     let bytes = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
     var count = 0
@@ -55,7 +55,7 @@ struct KeyOperation: ~Copyable {
 }
 
 extension KeyMaterial {
-  /// The size of a signature or ciphertext of an RSA key, or of a coordinate of a curve, in bytes.
+  /// The size in bytes of an RSA key's signatures and ciphertexts, or of a curve's coordinates.
   package var blockSize: Int { (sizeInBits + 7) / 8 }
 
   func check(_ role: Role, _ algorithm: KeyType) throws(CertificateError) {

@@ -26,7 +26,7 @@ struct SessionCipher {
   ///   - keySize: The size of the AES key, in bytes.
   ///   - digest: The digest for the derivation.
   ///   - publicKey: The ephemeral public key, which is the shared information of the derivation.
-  ///   - derivesVector: Whether the vector is derived too, instead of zero.
+  ///   - derivesVector: Whether the vector is derived too. Otherwise it is zero.
   init(
     _ secret: SensitiveBytes, keySize: Int, digest: KeyDigest, publicKey: [UInt8], derivesVector: Bool
   ) throws(CertificateError) {

@@ -6,7 +6,7 @@ internal import COpenSSL
 package enum SignatureScheme: Sendable, Hashable {
   /// RSA without padding: the digest itself, preceded by zeros.
   case rsaRaw
-  /// RSASSA-PKCS1-v1_5 of a digest, or of any bytes without a digest identifier if it is `nil`.
+  /// RSASSA-PKCS1-v1_5 of a digest. With `nil`, of any bytes and without a digest identifier.
   case rsaPKCS1v15(KeyDigest?)
   /// RSASSA-PSS with a salt as long as the digest, and MGF1 of the same digest.
   case rsaPSS(KeyDigest)

@@ -9,7 +9,8 @@ struct IterationBudget {
     guard (0...remaining).contains(count) else {
       throw CertificateError(
         .overLimit,
-        "its key derivation takes more than \(HumanReadable.grouped(PKCS12File.maximumRoundCount)) iterations in total")
+        "its key derivation takes more than \(HumanReadable.grouped(PKCS12File.maximumIterationCount)) iterations in total"
+      )
     }
     remaining -= count
   }
@@ -41,11 +42,12 @@ struct IterationBudget {
 extension IterationBudget {
   /// Deducts the iterations of an encryption or of an authentication code (MAC).
   mutating func deduct(_ algorithm: UnsafePointer<X509_ALGOR>) throws(CertificateError) {
-    guard let text = Self.parameters(of: algorithm) else {
+    guard let parameters = Self.parameters(of: algorithm) else {
       throw CertificateError(.unsupported, "an encryption has unsupported parameters")
     }
     try deduct(
-      parameters: UnsafeRawBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
+      parameters: UnsafeRawBufferPointer(
+        start: ASN1_STRING_get0_data(parameters), count: Int(ASN1_STRING_length(parameters))))
   }
 
   /// Returns the parameters of an algorithm, or `nil` if they are not a SEQUENCE, like the parameters of a plain

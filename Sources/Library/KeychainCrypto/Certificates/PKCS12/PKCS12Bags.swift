@@ -13,9 +13,9 @@ struct PKCS12Bags {
   /// Adds the contents of bags.
   ///
   /// - Parameters:
-  ///   - bags: A stack of `PKCS12_SAFEBAG`, which stays with its owner.
+  ///   - bags: A stack of `PKCS12_SAFEBAG`, which the caller still owns.
   ///   - budget: The number of iterations that the file may still require.
-  ///   - depth: The number of bags around these.
+  ///   - depth: The number of bags that contain these bags.
   mutating func add(_ bags: OpaquePointer, _ budget: inout IterationBudget, depth: Int) throws(CertificateError) {
     guard depth < PKCS12File.maximumDepth else {
       throw CertificateError(.overLimit, "its bags are nested too deeply")

@@ -21,9 +21,9 @@ package struct PKCS12File: Sendable {
 
   /// The maximum number of bytes of a file; real ones have a few thousand.
   package static let maximumByteCount = 1 << 20
-  /// The maximum number of iterations of key derivation for a file, including its authentication code.
-  package static let maximumRoundCount = 10_000_000
-  /// The deepest nesting of bags.
+  /// The maximum number of key derivation iterations for a file, including the iterations for its authentication code.
+  package static let maximumIterationCount = 10_000_000
+  /// The maximum depth to which bags are nested.
   static let maximumDepth = 8
 
   /// Decrypts a file.
@@ -42,7 +42,7 @@ package struct PKCS12File: Sendable {
         "it has \(HumanReadable.bytes(der.count)); the limit is \(HumanReadable.grouped(Self.maximumByteCount))")
     }
     let file = try PKCS12Handle(der: der)
-    var budget = IterationBudget(remaining: Self.maximumRoundCount)
+    var budget = IterationBudget(remaining: Self.maximumIterationCount)
     try file.deductMACIterations(from: &budget)
     let bags = try password.withBytes { (bytes) throws(CertificateError) in
       try file.bags(PKCS12Password(bytes, matching: file), &budget)

@@ -10,7 +10,7 @@ struct PKCS12Handle: ~Copyable {
   ///
   /// - Parameter der: A file with nothing after it.
   init(der: [UInt8]) throws(CertificateError) {
-    // The object needs the library context of its reader, so that its contents also use that context.
+    // The contents use the library context of the object, so the object needs the context with the legacy ciphers.
     guard var handle = PKCS12_init_ex(NID_pkcs7_data, OpenSSLContext.context, nil) as OpaquePointer? else {
       throw .openSSL("PKCS12_init_ex")
     }
@@ -40,8 +40,8 @@ struct PKCS12Handle: ~Copyable {
 
   /// Deducts the iterations of the file's authentication code (MAC), if it has one.
   ///
-  /// They are the number that is stored with the code, or 1 if there is none. PBMAC1 (RFC 9579), which newer releases of
-  /// OpenSSL support, has another number in the parameters of its algorithm.
+  /// Their number is stored with the code; without a number there is 1 iteration. PBMAC1 (RFC 9579), which newer releases
+  /// of OpenSSL support, has a second number in the parameters of its algorithm.
   func deductMACIterations(from budget: inout IterationBudget) throws(CertificateError) {
     guard hasMAC else { return }
     var (count, algorithm) = (UnsafePointer<ASN1_INTEGER>?.none, UnsafePointer<X509_ALGOR>?.none)
@@ -100,7 +100,8 @@ struct PKCS12Handle: ~Copyable {
   }
 }
 
-/// OpenSSL with its legacy ciphers, if they are installed, because other systems encrypt PKCS#12 files with them.
+/// An OpenSSL library context with the legacy ciphers, if they are installed. Other systems encrypt PKCS#12 files with
+/// these ciphers.
 enum OpenSSLContext {
   // Created once, and only passed to calls that lock it.
   nonisolated(unsafe) static let context: OpaquePointer? = {

@@ -1,6 +1,6 @@
 /// A password in its owner's memory, for OpenSSL's calls.
 struct PKCS12Password {
-  /// The bytes, or `nil` if there is no password, which differs from an empty one.
+  /// The bytes, or `nil` if there is no password. An empty password is not `nil`.
   let text: UnsafePointer<CChar>?
   let count: Int32
   /// The error for a part that cannot be decrypted. If the authentication code matched, the password is not the cause.

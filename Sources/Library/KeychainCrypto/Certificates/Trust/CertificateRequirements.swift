@@ -3,8 +3,8 @@ internal import COpenSSL
 
 /// Apple's requirements for the certificates of a chain beyond RFC 5280, if an app sets the anchors.
 ///
-/// A virtual device has no other anchors, so two sets of rules do not apply. One is for roots of the system (398 days,
-/// Certificate Transparency). The other exempts roots that a user or administrator trusts.
+/// A virtual device has no other anchors. So it needs neither Apple's rules for system roots (398 days, Certificate
+/// Transparency), nor the exemptions for roots that a user or administrator trusts.
 ///
 /// Source: Apple `SecPolicy.c` (`SecPolicyAddBasicCertOptions`, `SecPolicyCreateSSLWithKeyUsage`), `SecPolicyServer.c`
 /// and `SecPolicyLeafCallbacks.c`; each rule below names its function. support.apple.com/103769 (HT210176) and 102028
@@ -31,8 +31,8 @@ package enum CertificateRequirements {
       let certificate = try der.withRawBytes { (bytes) throws(CertificateError) in try X509Certificate(der: bytes) }
       if certificate.hasWeakKey { return .weakKey }
       if isServer, !(try hasStrongServerKey(der)) { return .weakKey }
-      let digests = isServer ? serverDigests : weakDigests
-      if digests.contains(certificate.signatureDigest), !certificate.isSelfSigned { return .weakSignature }
+      let rejectedDigests = isServer ? weakServerDigests : weakDigests
+      if rejectedDigests.contains(certificate.signatureDigest), !certificate.isSelfSigned { return .weakSignature }
       guard isServer, index == 0, certificate.isSubjectToServerRules else { continue }
       if certificate.isValidForTooLong { return .validityTooLong }
       if !certificate.hasServerPurpose { return .serverPurposeMissing }
@@ -43,7 +43,7 @@ package enum CertificateRequirements {
   /// The digests that every policy rejects: Apple `SecPolicyCheckCertWeakSignature`.
   private static let weakDigests: [Int32] = [NID_md2, NID_md4, NID_md5]
   /// The digests that the policy for servers rejects: Apple `SecPolicyRemoveWeakHashOptions`.
-  private static let serverDigests: [Int32] = weakDigests + [NID_sha1]
+  private static let weakServerDigests: [Int32] = weakDigests + [NID_sha1]
 
   /// Returns whether a certificate's key is RSA of at least 2,048 bits or on a curve of at least 256 bits. Apple counts
   /// bytes, so 2,041 bits are enough.
@@ -61,7 +61,8 @@ package enum CertificateRequirements {
 }
 
 extension X509Certificate {
-  /// Whether the key is RSA of less than 1,024 bits, or on a curve of less than 160 bits, both counted in bytes.
+  /// Whether the key is RSA of less than 1,024 bits, or on a curve of less than 160 bits. The key's size is first rounded
+  /// up to whole bytes.
   ///
   /// Source: Apple `SecCertificateIsWeakKey`. Apple also refuses unknown kinds of keys; here OpenSSL decides about
   /// them.
@@ -96,7 +97,7 @@ extension X509Certificate {
     ASN1_TIME_cmp_time_t(X509_get0_notBefore(handle), 978_307_200 + 583_628_400) > 0
   }
 
-  /// Whether the certificate is valid for more than a server's maximum and one hour.
+  /// Whether the certificate is valid for longer than the maximum for servers plus one hour.
   ///
   /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`. Its extra hour allows for inaccurate issuers.
   fileprivate var isValidForTooLong: Bool {
@@ -107,7 +108,7 @@ extension X509Certificate {
     return Int64(days) * 86_400 + Int64(seconds) > Int64(CertificateRequirements.maximumServerDayCount) * 86_400 + 3_600
   }
 
-  /// Whether the extended key usage contains TLS servers. A usage for every purpose does not count.
+  /// Whether there is an extended key usage that contains TLS servers. The usage for any purpose does not count.
   ///
   /// Source: Apple `SecPolicyCheckServerAuthEKU`.
   fileprivate var hasServerPurpose: Bool {

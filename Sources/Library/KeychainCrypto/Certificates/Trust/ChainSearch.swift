@@ -5,7 +5,7 @@ internal import COpenSSL
 final class ChainSearch {
   private let context: OpaquePointer
   private let store: OpaquePointer
-  // OpenSSL keeps only pointers to these.
+  // Kept alive here, because OpenSSL only has pointers to the stacks.
   private let stacks: [CertificateStack]
 
   /// Prepares a search.
@@ -31,6 +31,7 @@ final class ChainSearch {
     ERR_clear_error()
   }
 
+  /// Sets the purpose and the date for which the chain must be valid.
   func require(_ purpose: TrustEvaluation.Purpose, at date: KeychainDate) throws(CertificateError) {
     guard let parameters = X509_STORE_CTX_get0_param(context) else { throw .openSSL("X509_STORE_CTX_get0_param") }
     let seconds = date.secondsSinceReferenceDate.rounded(.down) + Self.referenceDateInUnixTime
@@ -46,7 +47,7 @@ final class ChainSearch {
     case .server(let host):
       X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER)
       guard let host else { break }
-      // Host names must be in the alternative names, as in Apple's systems since iOS 13.
+      // Host names must be in the alternative names, as on Apple's systems since iOS 13.
       X509_VERIFY_PARAM_set_hostflags(
         parameters, UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
       if X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1 { break }

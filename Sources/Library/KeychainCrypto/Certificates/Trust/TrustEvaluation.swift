@@ -16,9 +16,9 @@ package struct TrustEvaluation: Sendable {
     case client
   }
 
-  /// A reason why a certificate is not trusted: the first one found.
+  /// The first reason found why a certificate is not trusted.
   package enum Failure: Sendable, Equatable {
-    /// A certificate between it and an anchor is missing.
+    /// A certificate between the evaluated certificate and an anchor is missing.
     case issuerMissing
     /// The chain ends in a self-signed certificate that is not an anchor.
     case anchorUnknown
@@ -26,19 +26,19 @@ package struct TrustEvaluation: Sendable {
     case expired
     /// A certificate of the chain is not valid yet.
     case notYetValid
-    /// The certificate is for other host names.
+    /// The certificate is for different host names.
     case hostMismatch
-    /// A certificate of the chain issued another one, but is not a certificate authority.
+    /// The issuer of a certificate in the chain is not a certificate authority.
     case noAuthority
     /// The certificate or an authority is not valid for this purpose.
     case otherPurpose
-    /// An authority allows fewer authorities below it.
+    /// The chain has more authorities below an authority than that authority allows.
     case pathTooLong
     /// A critical extension is not supported.
     case unknownCriticalExtension
     /// A signature does not match the issuer's key.
     case signatureInvalid
-    /// A key in the chain is smaller than the purpose allows, or of a kind that it does not allow.
+    /// A key in the chain is too small for the purpose, or of a kind that the purpose does not allow.
     case weakKey
     /// A certificate of the chain was signed with a digest that the purpose does not allow.
     case weakSignature
@@ -68,8 +68,8 @@ package struct TrustEvaluation: Sendable {
   ///   - anchors: The anchors in DER. They need not be self-signed.
   ///   - date: The date at which the complete chain must be valid, to the second.
   ///   - purpose: The purpose that the certificate must be valid for.
-  /// - Throws: `.overLimit` for more certificates than `maximumCertificateCount`, `.unexpectedKind` for none,
-  ///   `.malformed` for one that cannot be read.
+  /// - Throws: `.overLimit` for more certificates than `maximumCertificateCount` or a date out of range;
+  ///   `.unexpectedKind` without a certificate; `.malformed` for an unreadable certificate or an invalid host name.
   package init(
     certificates: [[UInt8]], anchors: [[UInt8]], at date: KeychainDate, for purpose: Purpose
   ) throws(CertificateError) {

@@ -6,7 +6,8 @@
     outcome = fleet.run("backups/", Client("tcp://scheduler:8786"), passwords=PasswordName("family"), out="fleet/")
 
 Each worker calls the program once for a command and a few backups. No password and no item's value is sent between
-machines. The worker reads the password from its source (`PasswordFile`, `PasswordCommand`, `PasswordName`).
+machines. The worker reads the password from its source (`PasswordFile`, `PasswordCommand`, `PasswordName` or
+`PasswordList`).
 """
 
 from . import _requirements as _requirements

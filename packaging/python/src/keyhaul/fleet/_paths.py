@@ -14,8 +14,9 @@ Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 def listed(paths: Paths) -> list[str]:
     """Return each backup once, in the given order.
 
-    A string is a folder or an address. A folder that is not a backup, and an address that ends in a slash or contains a
-    star, mean the backups in them. A list is used as it is, because its paths may exist only on the workers.
+    A string is a folder or an address. A folder that is not itself a backup stands for the backups in it, and so does
+    an address that ends in a slash. An address with a star stands for the backups that match it. The paths of a list
+    are not looked up, because they may exist only on the workers.
     """
     if isinstance(paths, (str, os.PathLike)):
         backups = backups_in(os.fspath(paths))
@@ -30,7 +31,10 @@ def listed(paths: Paths) -> list[str]:
 
 
 def backups_in(place: str) -> list[str]:
-    """Return the entries of a folder, sorted, without hidden ones. The program reports those that are not backups."""
+    """Return the entries of a folder, sorted, without hidden ones. If the path is a backup or a file, return only it.
+
+    The program reports the entries that are not backups.
+    """
     if is_address(place):
         check_address(place)
         return _at_address(place)
@@ -40,7 +44,7 @@ def backups_in(place: str) -> list[str]:
 
 
 def _at_address(address: str) -> list[str]:
-    """Return the address of each backup in a folder or that a star matches, sorted, without hidden ones."""
+    """Return the addresses in a folder, or the addresses that match a star: sorted, without hidden ones."""
     if not (address.endswith("/") or "*" in address):
         return [address]
     import fsspec

@@ -1,4 +1,4 @@
-"""Check that the packages of the fleet are installed. Imported first, so that one error lists all missing packages."""
+"""Check the packages that `keyhaul.fleet` needs. Imported first, so that one error lists all missing packages."""
 
 from importlib.util import find_spec
 

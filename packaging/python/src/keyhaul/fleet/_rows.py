@@ -97,10 +97,7 @@ def error_columns(error: KeyhaulError) -> dict[str, Any]:
 
 
 def status_columns(result: Inspection | Verification | Plan) -> dict[str, Any]:
-    """Return the status columns of a command that finished.
-
-    These are "ok" or, for an incomplete result, its code and the first thing that is damaged or missing.
-    """
+    """Return the status columns of a command that finished: "ok", or the code and the first fault or finding."""
     if result.code == 0:
         return {"code": 0, "id": "ok"}
     details = [fault.detail for fault in getattr(result, "faults", ())]

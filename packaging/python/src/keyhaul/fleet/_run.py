@@ -108,7 +108,7 @@ def run(
     ]
     results = _Results(jobs, names, earlier_rows)
     again = 0
-    saved = time.monotonic()
+    last_save = time.monotonic()
     try:
         with contextlib.closing(_collect_results(client, jobs, settings, retries, batch)) as batches_of_results:
             for job_results, resent_count in batches_of_results:
@@ -117,9 +117,9 @@ def run(
                     results.add(result)
                 if progress:
                     progress(len(results), len(jobs))
-                if out is not None and time.monotonic() - saved >= checkpoint:
+                if out is not None and time.monotonic() - last_save >= checkpoint:
                     _tables.write(out, *results.tables(complete=False))
-                    saved = time.monotonic()
+                    last_save = time.monotonic()
     except BaseException:
         # An interrupted run writes its rows. A run without rows keeps the earlier tables.
         if out is not None and len(results):
@@ -190,7 +190,7 @@ def _run_alone(client: Client, job: Job, settings: Settings, retries: int, name:
     """Run one backup while no other task runs. Return the result, and the number of times that the backup was sent out.
 
     A backup can have ended a worker only if the worker started it. If the worker was already ending because of another
-    backup, this one is sent out once more, regardless of `retries`.
+    backup, that attempt does not count as one of the `retries`.
     """
     from distributed import Event
 

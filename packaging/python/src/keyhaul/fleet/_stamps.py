@@ -1,4 +1,4 @@
-"""Detect whether a backup has changed, without reading it."""
+"""Detect whether a backup has changed, without reading its contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def stamp(path: str) -> str | None:
     write, even if no byte changed. It is None if the path cannot be read.
     """
     try:
-        lines = [_at_address(path)] if is_address(path) else list(_lines(path))
+        lines = [_line_for_address(path)] if is_address(path) else list(_lines(path))
     except Exception:  # noqa: BLE001 - a file system can raise any error, and the program reports the reason
         return None
     return "sha256:" + hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
@@ -36,12 +36,12 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def _line(name: str, status: os.stat_result) -> str:
-    """Return what changes with a file: its mode, size and times."""
+    """Return the properties that change when a file changes: its mode, size and times."""
     return f"{name}\0{status.st_mode}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
 
 
-def _at_address(address: str) -> str:
-    """Return what changes with a file in a remote storage."""
+def _line_for_address(address: str) -> str:
+    """Return the key that a remote storage changes when the file at an address changes."""
     import fsspec
 
     system, path_in_system = fsspec.core.url_to_fs(address)

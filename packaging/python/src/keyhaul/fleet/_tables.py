@@ -74,7 +74,7 @@ ITEMS = pa.schema(
     ]
 )
 
-# Only with `names=True`, because account names are private, and tables are shared more widely than backups.
+# Item columns only with `names=True`, because account names are private and tables are shared more widely than backups.
 NAMES = ("label", "account", "service", "server", "access_group")
 
 
@@ -84,7 +84,7 @@ def items_schema(names: bool) -> pa.Schema:
 
 
 def escape(value: Any) -> Any:
-    """Return text that Parquet accepts. Bytes that are not Unicode, such as in file names, are escaped."""
+    """Return a value that Parquet accepts. In text, bytes that are not Unicode are escaped, such as in file names."""
     return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
 
 

@@ -37,7 +37,7 @@ FATAL_CODES = frozenset({10, 11, 12, 124, 127})
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings for every backup. `run` is different for every run."""
+    """The settings for every backup. `run` identifies the run: a worker caches some values for one run only."""
 
     verbs: tuple[Command, ...]
     names: bool
@@ -53,10 +53,11 @@ class Settings:
 class EarlierRow:
     """What a worker needs to decide whether the row of an earlier run is still current.
 
-    The row is current if its stamp and its question are the same, and the password still decrypts `proof`: a backup
-    that it decrypted in that run, and the stamp of this backup. `mark` is the same in all rows that one worker made in
-    one run with one password source. Without a password, `mark` and `proof` are None. If the password decrypted no
-    backup, only `proof` is None. `is_plain` states that the backup has no password.
+    The row is current if its stamp and its question (see `_question`) are the same, and the password still decrypts
+    the backup in `proof`. `proof` has the path and the stamp of a backup that the password decrypted in that run.
+    `mark` is the same in all rows that one worker made in one run with one password source. Without a password, `mark`
+    and `proof` are None. If the password decrypted no backup, only `proof` is None. `is_plain` states that the backup
+    has no password.
     """
 
     stamp: str
@@ -88,8 +89,8 @@ class JobResult:
 def batches(jobs: Sequence[Job], threads: int, batch: int | None) -> list[Sequence[Job]]:
     """Divide the backups into tasks.
 
-    The first tasks are large, because one call costs less; the last are small, so that all workers end together. If no
-    worker has joined yet, each task has one backup, so that a late worker still has work.
+    The first tasks are large, because one call for many backups costs less. The last tasks are small, so that all
+    workers end together. If no worker has joined yet, each task has one backup, so that a late worker still has work.
     """
     result: list[Sequence[Job]] = []
     start = 0
@@ -110,11 +111,11 @@ def run_jobs(jobs: Sequence[Job], settings: Settings) -> list[JobResult]:
     return [state.result() for state in states]
 
 
-def run_single_job(job: Job, settings: Settings, mark: str) -> list[JobResult]:
-    """Run only one backup. Before it starts, the event tells the scheduler that a worker has started."""
+def run_single_job(job: Job, settings: Settings, event_name: str) -> list[JobResult]:
+    """Run a task for one backup. First, set an event that shows that a worker has started the task."""
     from distributed import Event
 
-    Event(mark).set()
+    Event(event_name).set()
     return run_jobs([job], settings)
 
 
@@ -131,7 +132,7 @@ class _BackupState:
     def __init__(self, job: Job, settings: Settings) -> None:
         self.job = job
         self.is_pending = True
-        self._names = settings.names
+        self._include_names = settings.names
         self._row: dict[str, Any] | None = {"path": escape(job.path)}
         self._items: pa.Table | None = None
         self._seconds = 0.0
@@ -174,7 +175,7 @@ class _BackupState:
         columns = _rows.result_columns(result)
         self._row.update({name: value for name, value in columns.items() if value is not None})
         if isinstance(result, (Futures, MigrationPlan)):
-            self._items = _rows.items(result, self._row["path"], self._row["stamp"], self._names)
+            self._items = _rows.items(result, self._row["path"], self._row["stamp"], self._include_names)
         return _rows.error_columns(result.error) if result.error else _rows.status_columns(result)
 
     @contextlib.contextmanager
@@ -212,8 +213,8 @@ def _by_password(states: Sequence[_BackupState]) -> list[list[_BackupState]]:
 def _run_command(verb: Command, states: Sequence[_BackupState], settings: Settings) -> None:
     """Run a command on all backups. Afterwards, each has a result.
 
-    A backup that ended a call for many, or that cannot be in a list, gets its own call. The others are in the next call
-    for many. If a call has no result at all, every backup gets its own call.
+    A backup that ended a call for many, or that cannot be in a list, gets its own call. The backups after it are in the
+    next call for many. If a call has no result at all, every backup gets its own call.
     """
     listable: list[_BackupState] = []
     single: list[_BackupState] = []
@@ -241,7 +242,7 @@ def _run_for_many(verb: Command, states: Sequence[_BackupState], settings: Setti
     result_count = 0
     started = time.monotonic()
     paths = [state.job.path for state in states]
-    # If the call fails, a call for only the next backup has the reason.
+    # If the call fails, a call for only the next backup returns the reason.
     with contextlib.suppress(Exception):
         for outcome in _commands.stream_results(verb, paths, **_call_arguments(verb, states[0].job, settings)):
             state = states[result_count]
@@ -256,7 +257,7 @@ def _without_needless_password(
 ) -> Inspection | Verification | Plan | Exception:
     """Return the result without the password, if the program refused the backup because it has no password.
 
-    The row's column `encrypted` says that the backup has none.
+    The column `encrypted` of the row says that the backup has no password.
     """
     is_refused = isinstance(outcome, KeyhaulError) and outcome.code == 14
     if not is_refused or job.password is None or verb == "inspect":
@@ -326,10 +327,10 @@ def _is_current(job: Job, current_stamp: str, question: str, settings: Settings)
 
 @functools.cache
 def _is_proven(proof: tuple[str, str] | None, password: Sendable, settings: Settings) -> bool:
-    """Whether the password is the one of the earlier row. It is tried once for each proof, not for each backup.
+    """Whether the password is the same as in the earlier run. It is tried once for each proof, not for each backup.
 
-    A password's source stays the same when the password changes. But a password that decrypts the same backup as the
-    earlier one is the same. Therefore the tables need neither the password nor its digest.
+    An unchanged source may have a changed password. But a password that still decrypts the backup of the proof has not
+    changed. Therefore the tables need neither the password nor its digest.
     """
     if proof is None:
         return False
@@ -388,5 +389,5 @@ def _version(program: str) -> str:
 
 
 def _worker() -> str:
-    """Return the host and process. A restarted worker has a different value."""
+    """Return the host name and the PID of this worker. A restarted worker has a different value."""
     return f"{socket.gethostname()}:{os.getpid()}"
