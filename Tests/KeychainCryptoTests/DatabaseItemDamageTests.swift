@@ -144,7 +144,7 @@ struct DatabaseItemDamageTests {
     }
   }
 
-  @Test("The errors of a damaged item contain neither a key nor the secret")
+  @Test("The error for a wrapped key without its class key contains the class, but no key and no secret")
   func reasons() throws {
     let deviceKeys = try DatabaseKeys(wrappedMetadataKeys: [
       .whenUnlocked: SensitiveBytes(copying: Array(repeating: 7, count: 40))

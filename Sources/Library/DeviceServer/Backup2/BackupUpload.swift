@@ -3,8 +3,8 @@ import KeyhaulKit
 
 /// Sends a backup to the client's computer in the same steps as a real device.
 ///
-/// Until the files are moved from the snapshot's folder, the previous backup stays unchanged, and Status.plist contains
-/// the state of the new backup. The progress of each message is a percentage of the complete backup.
+/// Until the files are moved from the snapshot's folder, the previous backup stays unchanged, except for Status.plist,
+/// which contains the state of the new backup. The progress of each message is a percentage of the complete backup.
 struct BackupUpload {
   private static let snapshot = "Snapshot"
   /// The maximum number of files in one message.

@@ -35,6 +35,8 @@ package struct DeviceLink: Sendable {
     package let name: String
     package let elements: [PropertyValue]
 
+    /// Reads a message.
+    ///
     /// - Returns: `nil` if the value is not an array that begins with a text.
     package init?(_ value: PropertyValue) {
       guard let array = value.arrayValue, let name = array.first?.stringValue else { return nil }

@@ -35,7 +35,7 @@ enum PKCS1Padding {
     }
   }
 
-  /// Returns the start of the message. Reads every byte, independently of their values.
+  /// Returns the start of the message. Reads every byte, whatever its value, so that the time reveals nothing.
   private static func messageStart(in block: UnsafeRawBufferPointer) -> (isValid: Bool, start: Int) {
     var start = block.count
     for index in stride(from: block.count - 1, to: 1, by: -1) where block[index] == 0 { start = index + 1 }

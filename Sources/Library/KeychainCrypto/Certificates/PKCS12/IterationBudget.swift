@@ -31,6 +31,7 @@ struct IterationBudget {
     }
     _ = try fields.next(.octetString, "a salt")
     let digits = try fields.nextUnsigned("a number of iterations")
+    // A number of more than four bytes exceeds every budget, and might not fit into an `Int`.
     guard digits.count <= 4 else { return try deduct(.max) }
     try deduct(digits.reduce(0) { $0 << 8 | Int($1) })
   }
