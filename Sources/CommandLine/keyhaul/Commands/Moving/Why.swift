@@ -109,7 +109,7 @@ struct Why: RunnableCommand, DecryptingCommand {
     with unlocker: BackupUnlocker, _ key: BackupKey, _ hardware: HardwareKey?, onto target: DeviceSession?
   ) throws -> BackupUnlocker.BackupForDevice {
     guard let target else {
-      return .init(backup: try unlocker.open(with: key, hardware: hardware, for: .planning), sourceDevice: nil)
+      return .init(backup: try unlocker.open(with: key, hardware: hardware, for: .planning), sourceDeviceName: nil)
     }
     let targetKey = HardwareKey(.named, try target.deviceKey())
     return try unlocker.open(with: key, hardware: hardware, onto: targetKey, for: .planning)
