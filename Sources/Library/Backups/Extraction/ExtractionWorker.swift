@@ -182,7 +182,7 @@ final class ExtractionWorker {
 }
 
 extension ExtractionWorker {
-  /// Writes a file under a temporary name, then renames it. The journal syncs it.
+  /// Writes a file under a temporary name, then renames it. The journal syncs the file later.
   func write(
     _ listed: ListedEntry, _ payload: StoredPayload?, into directory: DirectoryHandle
   ) throws(Failure) -> ExtractedRecord.Outcome {
@@ -194,7 +194,7 @@ extension ExtractionWorker {
       throw .file(KeyhaulError(.damaged, "its stored form does not end with valid padding"))
     }
     try writing { () throws(Errno) in
-      // Every file is readable by its owner. A file without permissions in the list is readable only by its owner.
+      // Every file is readable by its owner. If the list gives a file no permissions, only its owner has access.
       let mode = (record?.mode ?? 0) & 0o777
       try system.setPermissions(mode == 0 ? 0o600 : mode | 0o400, of: target.descriptor)
       if let record { try system.setModificationTime(record.lastModified, of: target.descriptor) }

@@ -18,7 +18,7 @@ package final class PayloadReader: Sendable {
     package let record: FileRecord?
     /// The result of reading its bytes.
     package let payload: PayloadScan
-    /// Whether the payload matches the seal, or `nil` if there is none or it was not compared.
+    /// Whether the payload matches the seal, or `nil` if there is no seal or the payload was not compared.
     package var matchesSeal: Bool?
 
     /// Whether the file is unchanged, according to the digest in the list and the seal, or `nil` if there is neither.

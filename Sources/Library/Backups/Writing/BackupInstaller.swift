@@ -101,7 +101,7 @@ extension BackupInstaller {
     try systemCall { () throws(Errno) in try system.openDirectory(path) }
   }
 
-  /// Syncs a directory's entries, with the new backup already in place. Returns whether this succeeded.
+  /// Syncs the entries of a directory after the new backup was placed in it. Returns whether this succeeded.
   package func syncEntries(of parent: borrowing OwnedFileDescriptor) -> Bool {
     do throws(Errno) {
       try system.syncDirectory(parent)
