@@ -64,7 +64,7 @@ package enum BackupDestination: Sendable, Hashable {
   /// A tar on an open descriptor, such as standard output. The descriptor stays open. Written bytes cannot be undone.
   case stream(descriptor: Int32)
 
-  /// Creates a destination as the command line does: a path that ends with `/` or of an existing directory is a
+  /// Creates a destination as the command line does. A path that ends with `/`, or at which a directory exists, is a
   /// directory. Any other path is a container file, whose extension determines the format.
   package init(path: String) {
     if path.hasSuffix("/") || FileSystem.real.isDirectory(path) {

@@ -97,7 +97,7 @@ package final class SealBuilder {
 
   /// Creates a seal builder.
   ///
-  /// - Parameter manifestKey: The key of a rewritten file list, or `nil` if the list is not encrypted.
+  /// - Parameter manifestKey: The key of the backup's file list, or `nil` if the list is not encrypted.
   package init(manifestKey: borrowing Secret?) throws(KeyhaulError) {
     switch manifestKey {
     case .none: key = nil
