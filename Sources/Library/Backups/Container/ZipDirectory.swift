@@ -38,7 +38,7 @@ struct ZipDirectory {
   private let start: Int64
 
   /// The result of checking a complete directory.
-  struct Findings {
+  struct CheckResult {
     let entryCount: Int64
     /// The offsets of the local headers with UTF-8 names, in ascending order.
     let flaggedHeaders: [Int64]
@@ -48,13 +48,13 @@ struct ZipDirectory {
   /// name.
   static func check(
     _ source: FileDescriptorSource, fileByteCount: Int64, entryLimit: Int
-  ) throws(KeyhaulError) -> Findings {
+  ) throws(KeyhaulError) -> CheckResult {
     let directory = try ZipDirectory(source, fileByteCount: fileByteCount)
     // libarchive creates a record of each entry before it returns the first.
     guard directory.entryCount <= entryLimit else {
       throw KeyhaulError(.overLimit, "it has more than \(HumanReadable.grouped(Int64(entryLimit))) entries")
     }
-    return Findings(entryCount: directory.entryCount, flaggedHeaders: try directory.checkEntries().sorted())
+    return CheckResult(entryCount: directory.entryCount, flaggedHeaders: try directory.checkEntries().sorted())
   }
 
   private init(_ source: FileDescriptorSource, fileByteCount: Int64) throws(KeyhaulError) {

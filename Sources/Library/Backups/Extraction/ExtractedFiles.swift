@@ -51,10 +51,13 @@ package struct ExtractedFiles: Sendable {
   package internal(set) var directoryCount = 0
   /// The total plaintext size.
   package internal(set) var byteCount: Int64 = 0
+  /// The number of files with each status.
   package internal(set) var digests: [DigestStatus: Int] = [:]
+  /// The number of entries that were not written for each reason.
   package internal(set) var omissions: [Omission: Int] = [:]
   package internal(set) var renamedCount = 0
   package internal(set) var renamed: [Renamed] = []
+  /// The number of unreadable entries with each error code.
   package internal(set) var faults: [KeyhaulError.Code: Int] = [:]
   package internal(set) var namedFaults: [Fault] = []
   /// The first files with different digests, by domain and path.

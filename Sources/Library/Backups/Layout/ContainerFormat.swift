@@ -12,7 +12,7 @@ package enum ContainerFormat: String, Sendable, CaseIterable {
   case zip
 
   /// The file extensions, the usual one first.
-  package var endings: [String] {
+  package var fileExtensions: [String] {
     switch self {
     case .tar: [".tar"]
     case .gzippedTar: [".tar.gz", ".tgz"]
@@ -39,7 +39,7 @@ package enum ContainerFormat: String, Sendable, CaseIterable {
   /// Returns the format for a file's extension, or `nil` if the extension is unknown.
   package static func named(by fileName: String) -> ContainerFormat? {
     let name = fileName.lowercased()
-    return allCases.first { $0.endings.contains(where: name.hasSuffix) }
+    return allCases.first { $0.fileExtensions.contains(where: name.hasSuffix) }
   }
 
   /// Creates the format for a file's extension, or a tar if the extension is unknown.

@@ -23,7 +23,7 @@ package struct SealFile: Sendable {
     /// HMAC-SHA-256 with a key that requires the password, so that every change is detected.
     case keyed = "hmac-sha256"
     /// SHA-256, which anyone can compute, so that only accidents are detected.
-    case digests = "sha256"
+    case unkeyed = "sha256"
   }
 
   /// A file in a seal.

@@ -10,7 +10,7 @@ struct BackupVerifier {
   /// The check of the seal, or `nil` if the backup has no readable seal.
   var sealVerifier: SealVerifier?
   /// Whether all payloads were compared with the seal.
-  var arePayloadsSealChecked = false
+  var arePayloadsComparedWithSeal = false
   /// The number of payloads that are read concurrently.
   var jobs: Int
 
