@@ -91,7 +91,7 @@ struct ExtractionPaths {
       throw KeyhaulError(
         .overLimit, "its files are in more than \(HumanReadable.grouped(Int64(Self.maximumDirectoryCount))) folders")
     }
-    let original = Array("\(parent)/".utf8) + component
+    let original: [UInt8] = Array("\(parent)/".utf8) + component
     let name = try uniqueName(try SafeName.name(of: component), in: parent, distinguishedBy: original)
     directories.append(Directory(parent: parent, name: name))
     indices[key] = directories.count - 1
