@@ -37,18 +37,18 @@ package final class PayloadReader: Sendable {
   /// - Throws: The errors of `BackupArchive.readPayload(of:with:chunk:)`.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
-    _ chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+    _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
     let digests = digestsOfFirstRead
     let scanner = try PayloadScanner(of: file, in: archive, with: keys)
     let hasher = try archive.payloadHasher()
     let firstReading = Reading(
-      record: scanner.record, scan: try scanner.run(payload.observed(by: hasher), digests: digests, chunk))
+      record: scanner.record, scan: try scanner.run(payload.observed(by: hasher), digests: digests, body))
     let matchesSeal = try hasher.flatMap { (hasher) throws(KeyhaulError) in
       try archive.matchesSeal(payload, by: hasher)
     }
     var reading = try recheckingPlaintext(firstReading, of: file, digests, with: keys) { () throws(KeyhaulError) in
-      try chunk(UnsafeRawBufferPointer(start: nil, count: 0))
+      try body(UnsafeRawBufferPointer(start: nil, count: 0))
     }
     reading.matchesSeal = matchesSeal
     return reading
