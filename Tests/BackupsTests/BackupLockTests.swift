@@ -111,13 +111,13 @@ struct BackupLockTests {
     let keys = try archive.keybag.keys(SampleBackup.password)
     let keybag = try BackupKeybag.rewrap(
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "another"))
-    let before = try directory.read("b/Manifest.plist")
+    let manifestBefore = try directory.read("b/Manifest.plist")
     let reader = try #require(try BackupLock.acquire(path, for: .reading))
     let busyError = #expect(throws: KeyhaulError.self) {
       try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
     }
     #expect(busyError?.code == .busy)
-    #expect(try directory.read("b/Manifest.plist") == before)
+    #expect(try directory.read("b/Manifest.plist") == manifestBefore)
     reader.release()
     try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
     let changeError = #expect(throws: KeyhaulError.self) {

@@ -26,8 +26,8 @@ struct DatabaseCodeTests {
 
   /// Returns the SQL that adds a row, with the default value in one of the columns.
   private static func insertion(omitting column: String) -> String {
-    let others = columns.filter { $0 != column }.joined(separator: ", ")
-    return "INSERT INTO Files (\(others)) VALUES ('a', 'b', 'c', 'd');"
+    let otherColumns = columns.filter { $0 != column }.joined(separator: ", ")
+    return "INSERT INTO Files (\(otherColumns)) VALUES ('a', 'b', 'c', 'd');"
   }
 
   private static let valid: String = ExternalDatabase.schema + row

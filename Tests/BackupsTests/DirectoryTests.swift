@@ -126,9 +126,9 @@ struct DirectoryTests {
       atPath: directory.path("backup/ab/ab\(String(repeating: "0", count: 38))"),
       withDestinationPath: directory.path("victim"))
     let keychainByteCount = try directory.read("backup/51/\(KeychainPayload.fileIdentifier)").count
-    let totals = try BackupArchive.open(.path(directory.path("backup"))).storedFiles()
-    #expect(totals.count == 2)
-    #expect(totals.byteCount == Int64(keychainByteCount + 3))
+    let stored = try BackupArchive.open(.path(directory.path("backup"))).storedFiles()
+    #expect(stored.count == 2)
+    #expect(stored.byteCount == Int64(keychainByteCount + 3))
   }
 
   @Test("An open backup is not affected if its directory is replaced")
@@ -217,8 +217,8 @@ struct DestinationTests {
 
   @Test("A destination in a missing directory or with an invalid name is refused")
   func impossibleDestinations() throws {
-    let missing = #expect(throws: KeyhaulError.self) { try write("no/such/one.tar") }
-    #expect(missing?.category == .notFound)
+    let error = #expect(throws: KeyhaulError.self) { try write("no/such/one.tar") }
+    #expect(error?.category == .notFound)
     let sample = try SampleBackup()
     for path in ["..", "/", "", "."] {
       #expect(throws: KeyhaulError.self) { try sample.write(to: .file(path, .tar)) }

@@ -80,9 +80,9 @@ struct EncryptedManifestTests {
   func withoutRecordKey() throws {
     let sample = try SampleBackup()
     let archive = try backup(sample, record: "'\(base64(try encrypted(try record(sample))))'")
-    let plain = #expect(throws: KeyhaulError.self) { _ = try archive.fileList() }
-    let unlocked = #expect(throws: KeyhaulError.self) { _ = try archive.fileList(with: sample.keys) }
-    #expect(plain?.code == .keyUnavailable && unlocked?.code == .keyUnavailable)
+    let errorWithoutKeys = #expect(throws: KeyhaulError.self) { _ = try archive.fileList() }
+    let errorWithClassKeys = #expect(throws: KeyhaulError.self) { _ = try archive.fileList(with: sample.keys) }
+    #expect(errorWithoutKeys?.code == .keyUnavailable && errorWithClassKeys?.code == .keyUnavailable)
   }
 
   @Test("A record that cannot be decrypted is damaged")

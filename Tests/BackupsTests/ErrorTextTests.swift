@@ -17,7 +17,7 @@ struct ErrorTextTests {
     #expect(error.description == "\(error.summary): the fact")
   }
 
-  @Test("Backup errors have the categories for scripts")
+  @Test("Each backup error has the expected category")
   func categories() {
     let expected: [(KeyhaulError.Code, ErrorCategory)] = [
       (.notFound, .notFound), (.notABackup, .refused), (.unsupported, .refused), (.sealedList, .refused),

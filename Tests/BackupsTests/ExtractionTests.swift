@@ -264,6 +264,7 @@ struct ExtractionTests {
     let backup = try FileTreeBackup([
       .text("whole", "whole"), .init(path: "gone", content: [1], isStored: false),
       .init(path: "cut", content: Array(repeating: 9, count: 50), damage: { $0.dropLast(3) }),
+      // The keybag has no key of class 12.
       .init(path: "closed", content: [1, 2, 3], keyClass: 12),
       .init(path: "other", content: [4], damage: { $0.map { ~$0 } }),
       .init(path: "absent and empty", content: [], isStored: false),

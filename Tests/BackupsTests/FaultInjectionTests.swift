@@ -209,8 +209,9 @@ struct FaultInjectionTests {
     let files = try sample.storedFiles()
     let byteCount = files.map(\.bytes.count).reduce(0, +) + sealByteCount(of: files)
     let thousands = byteCount / 1000
-    let rest = String(byteCount % 1000 + 1000).dropFirst()
-    #expect(error?.reason == "no space left on \(directory.path("b.tar")) (needs \(thousands),\(rest) bytes)")
+    let lastThreeDigits = String(byteCount % 1000 + 1000).dropFirst()
+    let required = "\(thousands),\(lastThreeDigits) bytes"
+    #expect(error?.reason == "no space left on \(directory.path("b.tar")) (needs \(required))")
     #expect(error?.advice == "free space and run it again; no partial file was left")
     #expect(try tree(directory.path).isEmpty)
   }

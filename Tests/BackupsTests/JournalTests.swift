@@ -129,7 +129,7 @@ struct JournalTests {
   func otherDatabase(pageByteCount: Int, reason: String) throws {
     let directory = try TemporaryDirectory()
     _ = try makeBackupWithLog(in: directory)
-    let other = try JournaledManifest(
+    let otherManifest = try JournaledManifest(
       try ExternalDatabase.bytes(
         "PRAGMA page_size = \(pageByteCount); CREATE TABLE other(x); INSERT INTO other VALUES (1)"),
       running: """
@@ -138,7 +138,7 @@ struct JournalTests {
         CREATE TABLE more(x);
         INSERT INTO other VALUES (2);
         """)
-    try directory.write(other.log, to: "backup/\(Self.logName)")
+    try directory.write(otherManifest.log, to: "backup/\(Self.logName)")
     let archive = try open(directory)
     #expect(try unreadJournal(of: archive).reason == reason)
     #expect(try paths(archive) == Self.databasePaths)
@@ -150,11 +150,11 @@ struct JournalTests {
     let log = try makeBackupWithLog(in: directory).log
     let commitEnds = JournaledManifest.commitEnds(in: log)
     #expect(commitEnds.count == 2 && commitEnds.last == log.count)
-    let firstEnd = commitEnds[0]
+    let firstCommitEnd = commitEnds[0]
     let cases = [
-      (byteCount: log.count - 100, usesFirstCommit: true, unusedCount: log.count - 100 - firstEnd),
-      (byteCount: firstEnd + 10, usesFirstCommit: true, unusedCount: 10),
-      (byteCount: firstEnd - 10, usesFirstCommit: false, unusedCount: firstEnd - 10),
+      (byteCount: log.count - 100, usesFirstCommit: true, unusedCount: log.count - 100 - firstCommitEnd),
+      (byteCount: firstCommitEnd + 10, usesFirstCommit: true, unusedCount: 10),
+      (byteCount: firstCommitEnd - 10, usesFirstCommit: false, unusedCount: firstCommitEnd - 10),
       (byteCount: 20, usesFirstCommit: false, unusedCount: 20),
     ]
     for (byteCount, usesFirstCommit, unusedCount) in cases {
@@ -170,8 +170,8 @@ struct JournalTests {
   func logEndsAfterCommit() throws {
     let directory = try TemporaryDirectory()
     let log = try makeBackupWithLog(in: directory).log
-    let firstEnd = JournaledManifest.commitEnds(in: log)[0]
-    try directory.write(Array(log.prefix(firstEnd)), to: "backup/\(Self.logName)")
+    let firstCommitEnd = JournaledManifest.commitEnds(in: log)[0]
+    try directory.write(Array(log.prefix(firstCommitEnd)), to: "backup/\(Self.logName)")
     let archive = try open(directory)
     #expect(try archive.findings.isEmpty && paths(archive) == ["early", "late1"])
   }

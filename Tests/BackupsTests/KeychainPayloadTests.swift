@@ -14,7 +14,7 @@ struct KeychainPayloadTests {
   /// - Parameters:
   ///   - rows: The SQL that adds the rows of the table `Files`.
   ///   - payload: The stored keychain file, or `nil` if it is the sample's.
-  ///   - tail: The last bytes of the database.
+  ///   - tail: The bytes that replace the last bytes of the database.
   ///   - isStored: Whether the backup contains the keychain file.
   private func archive(
     _ sample: borrowing SampleBackup, rows: String, isPadded: Bool = true, payload: [UInt8]? = nil,
@@ -96,7 +96,7 @@ struct KeychainPayloadTests {
     }
   }
 
-  @Test("A backup without a keychain file and its row has no keychain")
+  @Test("A backup with neither a keychain file nor a row for it has no keychain")
   func neitherStoredNorListed() throws {
     let sample = try SampleBackup()
     #expect(try failure(sample, try archive(sample, rows: "", isStored: false))?.code == .noKeychain)

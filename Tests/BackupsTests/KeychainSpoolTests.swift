@@ -55,6 +55,7 @@ struct KeychainSpoolTests {
     try write(keychain, sample, to: .directory(directory.path("spooled")))
     try write(SealedKeychain(file), sample, to: .directory(directory.path("memory")))
     #expect(try tree(directory.path("spooled")) == tree(directory.path("memory")))
+    // Six files, and the directory 51.
     #expect(try tree(directory.path("memory")).count == 7)
     for format in [ContainerFormat.tar, .zip] {
       try write(keychain, sample, to: .file(directory.path("spooled.\(format)"), format))
@@ -85,16 +86,16 @@ struct KeychainSpoolTests {
     let entries = try entries(areLarge: true)
     for call in [FileSystem.Call.create, .write] {
       let systemWithFullDisk = FileSystem { $0 == call ? .failure(.noSpace) : nil }
-      let sealing = #expect(throws: KeyhaulError.self) {
+      let spoolingError = #expect(throws: KeyhaulError.self) {
         try spooled(entries, sample.contents.keybag, system: systemWithFullDisk)
       }
-      #expect(sealing?.code == .noTemporarySpace, "\(call)")
+      #expect(spoolingError?.code == .noTemporarySpace, "\(call)")
       let directory = try TemporaryDirectory()
       let keychain = try spooled(entries, sample.contents.keybag)
-      let writing = #expect(throws: KeyhaulError.self) {
+      let writingError = #expect(throws: KeyhaulError.self) {
         try write(keychain, sample, to: .directory(directory.path("b")), system: systemWithFullDisk)
       }
-      #expect(writing?.code == .noTemporarySpace, "\(call)")
+      #expect(writingError?.code == .noTemporarySpace, "\(call)")
       #expect(try tree(directory.path).isEmpty)
     }
   }

@@ -53,10 +53,10 @@ struct LimitTests {
       tar.add(name, [1])
     }
     let categories: [ErrorCategory] = [.damaged, .refused]
-    let unlimited = try #require(try failure(opening: tar.finished(), limits: limits))
-    #expect(categories.contains(unlimited.category))
-    let limited = try #require(try failure(opening: tar.finished()))
-    #expect(categories.contains(limited.category))
+    let errorWithoutLimit = try #require(try failure(opening: tar.finished(), limits: limits))
+    #expect(categories.contains(errorWithoutLimit.category))
+    let errorWithStandardLimit = try #require(try failure(opening: tar.finished()))
+    #expect(categories.contains(errorWithStandardLimit.category))
   }
 
   @Test("A name that exceeds the limit is hostile")

@@ -211,7 +211,7 @@ struct MaliciousManifestTests {
       domain: keychain.domain, relativePath: keychain.path)
   }
 
-  /// A row of the keychain file with an invalid record.
+  /// A row with the identifier and the name of the keychain file. Only its record is invalid.
   private let validRow = ExternalDatabase.keychainRow(record: [1])
 
   @Test("The keychain file is found by its name and identifier")

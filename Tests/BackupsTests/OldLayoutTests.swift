@@ -100,7 +100,7 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("A truncated manifest of an old backup is damaged or has fewer records, at the end of a record")
+  @Test("A truncated manifest of an old backup is damaged, or lacks records if the cut is at the end of a record")
   func truncated() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files
@@ -167,7 +167,7 @@ struct OldLayoutTests {
     #expect(missingError?.code == .noKeychain)
   }
 
-  /// Opens files as a tar, with an error of this type only.
+  /// Opens files as a tar. Any error is converted to a `KeyhaulError`.
   private func openPacked(_ files: [(path: String, bytes: [UInt8])]) throws(KeyhaulError) -> BackupArchive {
     do {
       return try open(packed(files))

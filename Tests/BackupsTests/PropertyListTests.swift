@@ -151,7 +151,7 @@ struct PropertyListTests {
       ("org.example.e", CostlyPlists.nestedArrays),
     ])
     let info = try InfoPlist(parsing: bytes)
-    #expect(info.installed == ["org.example.a"] && info.device.name == "phone")
+    #expect(info.installedApps == ["org.example.a"] && info.device.name == "phone")
     #expect(info.storeNames == ["org.example.a": "Ay", "org.example.b": "Bee"])
     #expect(try InfoPlist(parsing: try XMLPlist.encode(.dictionary([:]))).storeNames == [:])
   }

@@ -166,7 +166,7 @@ struct ReencryptionTests {
     #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
   }
 
-  @Test("An unlisted payload is not copied, and reported")
+  @Test("An unlisted payload is reported and not copied")
   func unlisted() throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
@@ -188,8 +188,8 @@ struct ReencryptionTests {
     let file = try #require(try fixture.contents().first { $0.path == "Media/large.jpg" })
     let name = "backup/\(file.identifier.prefix(2))/\(file.identifier)"
     var stored = try directory.read(name)
-    // In CBC mode, a changed bit of a block changes the same bit of the next one after decryption. Here, it is the last
-    // byte of the padding, which is at most 16.
+    // In CBC mode, a changed bit of a block also changes the same bit of the next block after decryption. Here, that bit
+    // is in the last byte of the padding, which must be at most 16.
     stored[stored.count - 17] ^= 0x80
     try directory.write(stored, to: name)
     let treeBefore = try tree(directory.path)

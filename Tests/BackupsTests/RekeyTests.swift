@@ -159,6 +159,7 @@ struct RekeyTests {
     }
     #expect(error?.code == .changed)
     #expect(try directory.read("b/Manifest.plist") == current)
+    // Six files, and the directories b and b/51.
     #expect(try tree(directory.path).count == 8)
   }
 

@@ -57,7 +57,7 @@ struct SampleBackup: ~Copyable {
 
   private static let files = Result { try SampleBackup().storedFiles() }
 
-  /// Returns the stored files by path, for changes.
+  /// Returns the stored files by path, so that a test can change them.
   borrowing func storedFiles() throws -> [(path: String, bytes: [UInt8])] {
     let directory = try TemporaryDirectory()
     try write(to: .directory(directory.path("backup")))

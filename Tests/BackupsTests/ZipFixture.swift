@@ -137,8 +137,8 @@ struct ZipFixture {
   }
 
   /// Returns the zip with another zip's directory between its own directory and the end record.
-  func finished(before other: ZipFixture) -> [UInt8] {
-    entries + directory + other.directory + serialized(endRecord)
+  func finished(before otherZip: ZipFixture) -> [UInt8] {
+    entries + directory + otherZip.directory + serialized(endRecord)
   }
 
   /// Returns the entries without the central directory.

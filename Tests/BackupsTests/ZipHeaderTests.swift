@@ -167,10 +167,10 @@ struct ZipHeaderTests {
 
   @Test("A zip with a second central directory before its end record is refused")
   func secondDirectory() throws {
-    var (zip, other) = (ZipFixture(), ZipFixture())
+    var (zip, otherZip) = (ZipFixture(), ZipFixture())
     zip.add("Manifest.plist", [1, 2, 3])
-    other.add("Manifest.bak.x", [1, 2, 3])
-    let error = try #require(try failure(opening: zip.finished(before: other)))
+    otherZip.add("Manifest.bak.x", [1, 2, 3])
+    let error = try #require(try failure(opening: zip.finished(before: otherZip)))
     #expect(error.code == .damaged)
     #expect(error.reason == "the zip's directory does not end where its end record begins")
   }

@@ -89,11 +89,12 @@ struct AuthenticatorTests {
   @Test("A damaged database of Proton Authenticator is reported, and the accounts of other apps are still found")
   func damagedProton() throws {
     let database = try protonDatabase()
-    let view = try ExternalDatabase.bytes(
+    let databaseWithView = try ExternalDatabase.bytes(
       "CREATE VIEW ZENCRYPTEDENTRYENTITY AS SELECT 'a' AS ZKEYID, x'00' AS ZENCRYPTEDDATA;")
     let preferences = try Self.freeOTPPreferences(order: ["a"], addresses: ["a": Self.address])
-    let other = try ExternalDatabase.bytes("CREATE TABLE other (a);")
-    for bytes in [[], Array("SQLite format 3".utf8), Array(database.prefix(4096)), other, view] {
+    let otherDatabase = try ExternalDatabase.bytes("CREATE TABLE other (a);")
+    let truncatedDatabases: [[UInt8]] = [[], Array("SQLite format 3".utf8), Array(database.prefix(4096))]
+    for bytes in truncatedDatabases + [otherDatabase, databaseWithView] {
       let backup = try EditableBackup(
         files: [
           .init(Self.protonPath, bytes, domain: Self.protonDomain),

@@ -56,7 +56,7 @@ struct DeviceKeyEvidenceTests {
         == nil)
   }
 
-  @Test("Keys can be wrapped with a device key if it is proven or no item can be lost")
+  @Test("The verdict on a device key follows from the items that were tried with it")
   func verdict() {
     let (decrypted, failed) = (item(nil, Self.whenUnlocked), item(.keyUnwrapFailed, Self.whenUnlocked))
     let withoutDeviceKey = item(nil, .always, through: .available)
@@ -71,7 +71,7 @@ struct DeviceKeyEvidenceTests {
     #expect(DeviceKeyVerification([]) == .noItems)
   }
 
-  @Test("Classes without a known kind of item are distinguished")
+  @Test("Key classes without a known protection class are distinguished")
   func unknownClasses() {
     let recovery = item(nil, nil, keyClass: .recovery)
     let unknownClass = item(.keyUnwrapFailed, nil, keyClass: KeyClass(rawValue: 13))

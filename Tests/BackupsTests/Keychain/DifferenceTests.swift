@@ -46,12 +46,12 @@ struct DifferenceTests {
   func primaryKey() throws {
     var internet = KeychainItem.password("anna")
     internet.kind = .internetPassword
-    let others: [KeychainItem] = [
+    let otherItems: [KeychainItem] = [
       .password("anna", service: "mail.example"), .password("anna", with: [.accessGroup: .string("other")]),
       .password("anna", with: [.synchronizable: .integer(1)]), internet,
     ]
-    for other in others {
-      let difference = try KeychainDifference(from: decrypted(.password("anna")), to: decrypted(other))
+    for otherItem in otherItems {
+      let difference = try KeychainDifference(from: decrypted(.password("anna")), to: decrypted(otherItem))
       #expect(difference.added.count == 1 && difference.removed.count == 1 && difference.changed.isEmpty)
     }
   }
@@ -200,7 +200,7 @@ struct DifferenceTests {
     #expect(difference.undecrypted == .init(inBoth: 1, decryptedOnlyInSecond: 1, onlyInFirst: 1))
   }
 
-  @Test("Two items that may both be the only encrypted item are a difference")
+  @Test("Two decrypted items for which there is only one encrypted counterpart are a difference")
   func morePossibleItemsThanEncrypted() throws {
     let first = KeychainItem.password("one", .whenUnlockedThisDeviceOnly)
     let second = KeychainItem.password("two", .whenUnlockedThisDeviceOnly)

@@ -75,8 +75,8 @@ struct DomainTreeTests {
     #expect(root.children.first?.children.first?.missingCount == 1)
   }
 
-  @Test("Positions are grouped by domain and directory, in any order of the manifest")
-  func positions() throws {
+  @Test("Files are grouped by domain and directory, in any order of the manifest")
+  func filesByDirectory() throws {
     let backup = try EditableBackup(
       hasPassword: false,
       files: [
@@ -85,7 +85,7 @@ struct DomainTreeTests {
       ], hasKeychain: false)
     let fileList = try backup.open().fileList()
     var index = FilesByDirectory()
-    _ = try fileList.listing { (file, position) throws(KeyhaulError) in index.add(file, at: position) }
+    _ = try fileList.listing { (file, location) throws(KeyhaulError) in index.add(file, at: location) }
     let reader = try fileList.reader()
     let names = try index.inOrder.map { location in try reader.file(at: location)?.relativePath }
     // The domain's directory is first. Files of a directory are in the manifest's order.

@@ -229,10 +229,10 @@ struct LargeKeychainTests {
       let key = try archive.unlock(password: Secret(utf8: EditableBackup.password))
       let reader = try archive.reader(with: key, for: .exporting)
       var decryptedCount = 0
-      let count = { (chunk: [BackupItem]) throws(KeyhaulError) in
+      let countDecryptedItems = { (chunk: [BackupItem]) throws(KeyhaulError) in
         decryptedCount += chunk.count { $0.item != nil }
       }
-      try reader.forEachChunk(translating: { $0 }, count)
+      try reader.forEachChunk(translating: { $0 }, countDecryptedItems)
       #expect(decryptedCount == 6)
     case .verifying:
       let key = try archive.unlock(password: backup.hasPassword ? Secret(utf8: EditableBackup.password) : nil)

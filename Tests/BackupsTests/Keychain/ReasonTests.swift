@@ -20,9 +20,9 @@ struct ReasonTests {
 
   /// Returns the reason why an item cannot be decrypted. The other items of the backup may prove the device key.
   private func reason(
-    of item: BackupItem, among others: [BackupItem] = [], backupHasPassword: Bool = true
+    of item: BackupItem, among otherItems: [BackupItem] = [], backupHasPassword: Bool = true
   ) -> Reason? {
-    item.reason(hardware: DeviceKeyEvidence(others + [item]), backupHasPassword: backupHasPassword)
+    item.reason(hardware: DeviceKeyEvidence(otherItems + [item]), backupHasPassword: backupHasPassword)
   }
 
   @Test(

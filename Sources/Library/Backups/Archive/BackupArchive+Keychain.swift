@@ -81,7 +81,7 @@ extension BackupArchive {
       throw KeyhaulError(
         .payloadMissing,
         "the manifest lists \(layout.keychainPart.path), which is missing"
-          + (hasFilesByDomain ? "; \(Self.filesByDomain)" : ""))
+          + (hasFilesByDomain ? "; \(Self.filesByDomainExplanation)" : ""))
     }
     return stored
   }

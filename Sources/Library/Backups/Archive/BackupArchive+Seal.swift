@@ -7,7 +7,7 @@ extension BackupArchive {
   /// list of files.
   package var usesKeyedSeal: Bool { areFilesEncrypted && manifest.manifestKey != nil }
 
-  /// Checks the code of a keyed seal.
+  /// Checks the authentication code of a keyed seal.
   ///
   /// - Parameter keys: The backup's unlocked keybag.
   /// - Returns: The violation, or `nil` if the code matches or the backup has no keyed seal.

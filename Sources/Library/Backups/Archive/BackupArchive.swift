@@ -24,6 +24,7 @@ public struct BackupArchive: Sendable {
   /// The seal, or `nil` if the backup has none, so that changes cannot be detected.
   package let seal: BackupSeal?
 
+  /// The private copies of the metadata files.
   package let parts: MetadataFiles
   package let source: PayloadSource
   /// The file lock for reading, or `nil` if the caller holds one or the file system does not support file locks.
@@ -319,7 +320,7 @@ extension BackupArchive {
   /// Whether `Manifest.plist` is missing, and only `Manifest.db` describes the backup.
   package var isManifestMissing: Bool { findings.contains(.manifestMissing) }
 
-  /// Whether the manifest or the list of files is missing, so that nothing in the backup can be opened.
+  /// Whether the manifest is unreadable or the list of files is missing, so that nothing in the backup can be opened.
   package var isPartial: Bool {
     isManifestUnreadable || (findings.contains { $0.kind == .listUnreadable } && listByteCount == nil)
   }
@@ -335,8 +336,8 @@ extension BackupArchive {
     return source.hasFile("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)", in: handle.descriptor)
   }
 
-  /// The text of reports about a folder whose files have their original names.
-  package static let filesByDomain =
+  /// The clause in reports about a folder whose files have their original names.
+  package static let filesByDomainExplanation =
     "the files are there under their own names, such as \(KeychainPayload.domain)/\(KeychainPayload.relativePath); "
     + "Keyhaul reads backups in the layout of Finder, in which a file's name is a hash"
 
@@ -355,7 +356,7 @@ extension BackupArchive {
   /// Checks that the backup can be used for a purpose. Findings can forbid any use. A plan or a restore also requires a
   /// finished backup. If the backup has no password, its class keys must also be wrapped with the device key.
   ///
-  /// - Throws: `.unfinished` with the progress, the error of the first finding, or `.unboundKeychain`.
+  /// - Throws: `.unfinished` with the recorded state, the error of the first blocking finding, or `.unboundKeychain`.
   package func requireUsable(for use: BackupPurpose) throws(KeyhaulError) {
     let isForRestore =
       switch use {
@@ -369,7 +370,7 @@ extension BackupArchive {
 
   /// Checks that the device finished the backup, as a restore on a device does, and that `Status.plist` is plausible.
   ///
-  /// - Throws: `.unfinished` with the progress, or the error of `Status.plist`.
+  /// - Throws: `.unfinished` with the recorded state, or the error of `Status.plist`.
   package func requireFinished() throws(KeyhaulError) {
     if let status = unreadablePropertyLists.first(where: { $0.name == MetadataFile.status.path }),
       status.error.category == .refused

@@ -16,7 +16,7 @@ package enum BackupDirectory {
     package let date: KeychainDate?
     /// Whether the backup is encrypted, or `nil` if the manifest is unreadable.
     package let isEncrypted: Bool?
-    /// Whether the backup was finished, or `nil` if it is unknown.
+    /// The completeness of the backup, or `nil` if it is unknown.
     package let state: State?
     /// Whether the backup is an archived copy, whose directory name ends with a date and a time.
     package let isArchivedCopy: Bool
@@ -72,7 +72,7 @@ package enum BackupDirectory {
     do throws(Errno) {
       let parent = try system.openDirectory(path)
       for name in try system.names(in: parent) {
-        guard let text = name.validText, let kind = try system.status(of: name, in: parent)?.kind, kind != .file
+        guard let validName = name.validText, let kind = try system.status(of: name, in: parent)?.kind, kind != .file
         else {
           continue
         }
@@ -80,7 +80,7 @@ package enum BackupDirectory {
         guard directoryCount <= maximumDirectoryCount else { break }
         let isLink = kind != .directory
         guard let directory = try open(name, isLink: isLink, in: parent, system) else { continue }
-        if let entry = source.entry(named: text, isLink: isLink, in: directory) { entries.append(entry) }
+        if let entry = source.entry(named: validName, isLink: isLink, in: directory) { entries.append(entry) }
       }
     } catch {
       throw KeyhaulError(

@@ -43,7 +43,7 @@ package final class BackupLock: Sendable {
     try acquire(path, for: access, wait: limit, shouldContinue: shouldContinue, system: .real)
   }
 
-  /// Locks the backup at a path of a file system, which tests replace.
+  /// Locks the backup at a path, in a file system that tests can replace.
   package static func acquire(
     _ path: String, for access: Access, wait limit: Duration = .zero, shouldContinue: @escaping () -> Bool = { true },
     system: FileSystem

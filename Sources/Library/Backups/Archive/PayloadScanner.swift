@@ -90,7 +90,7 @@ package struct PayloadScanner {
   /// Reads the payload completely and passes its plaintext to a closure.
   package func run(
     _ payload: StoredPayload, digests: Digests = .all,
-    _ chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+    _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> PayloadScan {
     let (storedDigest, plainDigest) = try digestStreams(digests)
     var storedByteCount: Int64 = 0
@@ -99,7 +99,7 @@ package struct PayloadScanner {
       guard !plaintext.isEmpty else { return }
       plainByteCount += Int64(plaintext.count)
       try add(plaintext, to: plainDigest)
-      try chunk(plaintext)
+      try body(plaintext)
     }
     try forEachChunk(of: payload) { (bytes) throws(KeyhaulError) in
       try add(bytes, to: storedDigest)

@@ -25,7 +25,7 @@ enum ProtonAuthenticatorStore {
   static let maximumEntryByteCount = 64 << 10
   private static let table = "ZENCRYPTEDENTRYENTITY"
   /// The additional authenticated data of each account.
-  private static let authenticated = Array("entrycontent".utf8)
+  private static let authenticatedData = Array("entrycontent".utf8)
 
   /// Returns the rows in the order in which the app shows the accounts.
   ///
@@ -84,7 +84,7 @@ enum ProtonAuthenticatorStore {
   /// - Returns: The account's `otpauth` address, or `nil` if the key does not match or the content is not an account.
   static func address(of row: Row, key: SensitiveBytes) throws(KeyhaulError) -> SensitiveBytes? {
     try translatingErrors(in: "an account") { () throws(DataProtectionError) in
-      try SealedBox.open(row.box, key: key, authenticating: authenticated)?.withBytes(AuthenticatorEntry.address)
+      try SealedBox.open(row.box, key: key, authenticating: authenticatedData)?.withBytes(AuthenticatorEntry.address)
     }
   }
 }

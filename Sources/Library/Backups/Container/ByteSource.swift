@@ -7,7 +7,7 @@ package protocol ByteSource: AnyObject {
   func next() throws(KeyhaulError) -> UnsafeRawBufferPointer
   /// Skips up to `count` bytes if that is cheaper than reading them. Returns the number of skipped bytes.
   func skip(_ count: Int64) throws(KeyhaulError) -> Int64
-  /// Moves to an offset and returns it, or `nil` if the source cannot seek.
+  /// Moves to an offset from an origin. Returns the offset from the start, or `nil` if the source cannot move there.
   func seek(_ offset: Int64, _ origin: SeekOrigin) throws(KeyhaulError) -> Int64?
   /// Whether `next` has reached the end.
   var hasEnded: Bool { get }
@@ -99,17 +99,18 @@ package final class FileDescriptorSource: ByteSource {
   /// Reads up to `count` bytes at a file offset without moving the position. Returns fewer at the end of the file.
   func read(at offset: Int64, upTo count: Int) throws(KeyhaulError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
-    var filled = 0
-    while filled < count {
-      let result = bytes.withUnsafeMutableBytes { buffer in
+    var filledCount = 0
+    while filledCount < count {
+      let readResult = bytes.withUnsafeMutableBytes { buffer in
         Result { () throws(Errno) in
           try system.read(
-            descriptor, at: offset + Int64(filled), into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+            descriptor, at: offset + Int64(filledCount),
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer[filledCount...]))
         }
       }
-      switch result {
-      case .success(0): return Array(bytes.prefix(filled))
-      case .success(let read): filled += read
+      switch readResult {
+      case .success(0): return Array(bytes.prefix(filledCount))
+      case .success(let readCount): filledCount += readCount
       case .failure(let error):
         throw KeyhaulError(.unreadable, "\(error.reason), at byte \(HumanReadable.grouped(offset))", errno: error)
       }

@@ -20,7 +20,7 @@ package final class ContainerReader {
   private let limits: BackupLimits
   /// The remaining number of decompressed bytes of a zip, whose entries can overlap. For a tar, the decompressing
   /// source limits this number.
-  private var remainingBytes: Int64 = .max
+  private var remainingByteCount: Int64 = .max
   private var scanner: ContainerScanner
 
   /// Creates a reader.
@@ -28,7 +28,7 @@ package final class ContainerReader {
   /// - Parameter source: The source, at its start.
   package init(_ source: FileDescriptorSource, as format: ContainerFormat, limits: BackupLimits) throws(KeyhaulError) {
     if format == .zip {
-      remainingBytes = limits.decompressedByteCount(of: source.fileByteCount ?? 0)
+      remainingByteCount = limits.decompressedByteCount(of: source.fileByteCount ?? 0)
       reader = try LibArchiveReader(try ZipNameRewriter(source, limits: limits), reading: .zip)
     } else if format.isCompressedTar {
       reader = try LibArchiveReader(try DecompressingSource(source, as: format, limits: limits), reading: .tar)
@@ -41,7 +41,7 @@ package final class ContainerReader {
 
   /// Returns the next regular file, or `nil` at the end. Unread bytes of the previous file are skipped.
   package func next() throws(KeyhaulError) -> File? {
-    guard remainingBytes >= 0 else { throw limits.expansionError }
+    guard remainingByteCount >= 0 else { throw limits.expansionError }
     while try reader.nextHeader() {
       guard let entry = reader.entry else { continue }
       guard let name = entry.name else {
@@ -72,8 +72,8 @@ package final class ContainerReader {
       guard remaining >= 0 else {
         throw KeyhaulError(.damaged, "\(quoted(file.name)) has more bytes than its entry claims")
       }
-      remainingBytes -= Int64(chunk.count)
-      guard remainingBytes >= 0 else { throw limits.expansionError }
+      remainingByteCount -= Int64(chunk.count)
+      guard remainingByteCount >= 0 else { throw limits.expansionError }
       try body(chunk)
     }
     guard remaining == 0 else {

@@ -194,7 +194,8 @@ struct ContainerScanner {
     return Contents(directory: directory, parts: parts, payloads: stored)
   }
 
-  /// Returns the directories with a manifest. If no directory has one, returns those with an unencrypted list of files.
+  /// Returns the directories with a manifest. If no directory has one, returns the directories
+  /// with an unencrypted list of files.
   private func backupDirectories() throws(KeyhaulError) -> [EntryName] {
     let candidates = metadata.keys.filter { $0.lastComponent != Self.snapshotDirectory }
       .sorted { $0.precedesAsPath($1) }
@@ -229,9 +230,9 @@ struct ContainerScanner {
     in directory: EntryName, _ layout: BackupLayout, hasBothLists: Bool
   ) -> StoredPayloads {
     var stored = payloads[layout]?[directory] ?? StoredPayloads()
-    if !hasBothLists, let others = payloads[layout.other]?[directory] {
-      for identifier in others.fileIdentifiers() {
-        guard let byteCount = others.byteCount(of: identifier) else { continue }
+    if !hasBothLists, let otherPayloads = payloads[layout.other]?[directory] {
+      for identifier in otherPayloads.fileIdentifiers() {
+        guard let byteCount = otherPayloads.byteCount(of: identifier) else { continue }
         stored.addCandidate(layout.other.storedPath(of: identifier), for: identifier, byteCount: byteCount)
       }
     }

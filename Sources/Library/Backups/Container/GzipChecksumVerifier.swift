@@ -69,8 +69,8 @@ final class GzipChecksumVerifier: ByteSource {
     while !remaining.isEmpty {
       endMembers()
       let count = min(Int64(remaining.count), distanceToBoundary ?? .max)
-      let part = remaining.prefix(Int(count))
-      checksum.update(UnsafeRawBufferPointer(rebasing: part))
+      let memberBytes = remaining.prefix(Int(count))
+      checksum.update(UnsafeRawBufferPointer(rebasing: memberBytes))
       byteCount += count
       remaining = remaining.dropFirst(Int(count))
     }

@@ -38,8 +38,10 @@ package struct MetadataFiles: Sendable {
   /// backup.
   package func only(_ layout: BackupLayout) -> MetadataFiles {
     var parts = self
-    for other in BackupLayout.allCases where other != layout {
-      for part in [other.listPart, other.keychainPart] { (parts.small[part], parts.large[part]) = (nil, nil) }
+    for otherLayout in BackupLayout.allCases where otherLayout != layout {
+      for part in [otherLayout.listPart, otherLayout.keychainPart] {
+        (parts.small[part], parts.large[part]) = (nil, nil)
+      }
     }
     return parts
   }

@@ -88,11 +88,11 @@ package struct SpooledDataBuilder: ~Copyable {
 
   /// Creates a builder.
   ///
-  /// - Parameter expected: The claimed size. No more than a chunk of it is allocated in advance.
+  /// - Parameter claimedByteCount: The claimed size, which decides only whether a temporary file is created in advance.
   package init(
-    _ storage: ManifestStorage, system: FileSystem, expecting expected: Int64 = 0
+    _ storage: ManifestStorage, system: FileSystem, expecting claimedByteCount: Int64 = 0
   ) throws(KeyhaulError) {
-    let isLarge = storage == .temporaryFile && expected >= ManifestStorage.minimumFileByteCount
+    let isLarge = storage == .temporaryFile && claimedByteCount >= ManifestStorage.minimumFileByteCount
     let file = isLarge ? try UnlinkedTemporaryFile(system: system) : nil
     digest = try translatingErrors(in: "the digest") { () throws(DataProtectionError) in try DigestStream(.sha256) }
     self.storage = storage
@@ -110,10 +110,10 @@ package struct SpooledDataBuilder: ~Copyable {
     if let file { return try file.append(bytes) }
     buffered.append(contentsOf: bytes)
     guard storage == .temporaryFile, buffered.count >= ManifestStorage.minimumFileByteCount else { return }
-    let created = try UnlinkedTemporaryFile(system: system)
-    try buffered.withRawBytes { (all) throws(KeyhaulError) in try created.append(all) }
+    let newFile = try UnlinkedTemporaryFile(system: system)
+    try buffered.withRawBytes { (bytes) throws(KeyhaulError) in try newFile.append(bytes) }
     buffered = []
-    file = created
+    file = newFile
   }
 
   package consuming func finish() throws(KeyhaulError) -> SpooledData {

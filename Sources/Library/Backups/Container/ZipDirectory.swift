@@ -37,8 +37,8 @@ struct ZipDirectory {
   private let byteCount: Int64
   private let start: Int64
 
-  /// The findings in a complete directory.
-  struct Findings {
+  /// The result of checking a complete directory.
+  struct CheckResult {
     let entryCount: Int64
     /// The offsets of the local headers with UTF-8 names, in ascending order.
     let flaggedHeaders: [Int64]
@@ -48,13 +48,13 @@ struct ZipDirectory {
   /// name.
   static func check(
     _ source: FileDescriptorSource, fileByteCount: Int64, entryLimit: Int
-  ) throws(KeyhaulError) -> Findings {
+  ) throws(KeyhaulError) -> CheckResult {
     let directory = try ZipDirectory(source, fileByteCount: fileByteCount)
     // libarchive creates a record of each entry before it returns the first.
     guard directory.entryCount <= entryLimit else {
       throw KeyhaulError(.overLimit, "it has more than \(HumanReadable.grouped(Int64(entryLimit))) entries")
     }
-    return Findings(entryCount: directory.entryCount, flaggedHeaders: try directory.checkEntries().sorted())
+    return CheckResult(entryCount: directory.entryCount, flaggedHeaders: try directory.checkEntries().sorted())
   }
 
   private init(_ source: FileDescriptorSource, fileByteCount: Int64) throws(KeyhaulError) {
@@ -68,7 +68,7 @@ struct ZipDirectory {
     let (extent, extentLimit) = try Self.extent(
       source, tail: tail, at: tailStart, end: end, fileByteCount: fileByteCount)
     let (directoryEnd, overflow) = extent.offset.addingReportingOverflow(extent.size)
-    guard !overflow, directoryEnd <= extentLimit else { throw Self.outsideFile }
+    guard !overflow, directoryEnd <= extentLimit else { throw Self.outsideFileError }
     // With bytes in between, libarchive would read a different directory.
     guard directoryEnd == extentLimit else {
       throw KeyhaulError(.damaged, "the zip's directory does not end where its end record begins")
@@ -112,7 +112,7 @@ struct ZipDirectory {
     return (large, recordOffset)
   }
 
-  private static var outsideFile: KeyhaulError {
+  private static var outsideFileError: KeyhaulError {
     KeyhaulError(.damaged, "the zip's directory lies outside the file")
   }
 
@@ -244,9 +244,9 @@ struct ZipDirectory {
   /// names, or be non-ASCII in both names, because a header may use a different character set.
   private static func isSame(_ unicode: [UInt8], asNamed name: [UInt8]) -> Bool {
     let separator = UInt8(ascii: "/")
-    let components = unicode.split(separator: separator, omittingEmptySubsequences: false)
-    let otherComponents = name.split(separator: separator, omittingEmptySubsequences: false)
-    return components.elementsEqual(otherComponents) {
+    let unicodeComponents = unicode.split(separator: separator, omittingEmptySubsequences: false)
+    let nameComponents = name.split(separator: separator, omittingEmptySubsequences: false)
+    return unicodeComponents.elementsEqual(nameComponents) {
       $0 == $1 || ($0.contains { $0 >= 0x80 } && $1.contains { $0 >= 0x80 })
     }
   }
@@ -383,13 +383,13 @@ struct ZipDirectory {
     else { throw KeyhaulError(.damaged, "the zip's end does not say where its directory is") }
     var cursor = try Cursor(source, at: recordOffset)
     let record = try cursor.read(largeEndRecordByteCount)
-    guard record.starts(with: largeEndRecordSignature) else { throw outsideFile }
+    guard record.starts(with: largeEndRecordSignature) else { throw outsideFileError }
     let countOnDisk = record.littleEndian(at: 24, bytes: 8)
     let count = record.littleEndian(at: 32, bytes: 8)
     let size = record.littleEndian(at: 40, bytes: 8)
     let offset = record.littleEndian(at: 48, bytes: 8)
     guard countOnDisk == count, [count, size, offset].allSatisfy({ $0 <= UInt64(fileByteCount) }) else {
-      throw outsideFile
+      throw outsideFileError
     }
     return (recordOffset, (Int64(count), Int64(size), Int64(offset)))
   }

@@ -20,7 +20,7 @@ final class ZipNameRewriter: ByteSource {
     copy = .allocate(byteCount: FileDescriptorSource.chunkByteCount, alignment: 16)
   }
 
-  /// Creates a source after it has found the flags in the zip.
+  /// Finds the flagged names in the zip, and creates a source.
   convenience init(_ source: FileDescriptorSource, limits: BackupLimits) throws(KeyhaulError) {
     guard let fileByteCount = source.fileByteCount else {
       throw KeyhaulError(

@@ -27,18 +27,18 @@ struct ComparableItems {
     var firstIndices = Self.indicesByReference(firstItems)
     var secondIndices = Self.indicesByReference(secondItems)
     sharesReferences = firstIndices.keys.contains { secondIndices[$0] != nil }
-    let identical = Self.itemsWithEqualBytes(firstItems, secondItems)
-    counts.identicalCount = identical.first.count
-    counts.identicalDamagedCount = firstItems.count { identical.first.contains($0.position) && $0.isDamaged }
-    let firstDifferent = firstItems.filter { !identical.first.contains($0.position) }
-    let secondDifferent = secondItems.filter { !identical.second.contains($0.position) }
-    if !identical.first.isEmpty {
+    let identicalPositions = Self.itemsWithEqualBytes(firstItems, secondItems)
+    counts.identicalCount = identicalPositions.first.count
+    counts.identicalDamagedCount = firstItems.count { identicalPositions.first.contains($0.position) && $0.isDamaged }
+    let firstDifferent = firstItems.filter { !identicalPositions.first.contains($0.position) }
+    let secondDifferent = secondItems.filter { !identicalPositions.second.contains($0.position) }
+    if !identicalPositions.first.isEmpty {
       firstIndices = Self.indicesByReference(firstDifferent)
       secondIndices = Self.indicesByReference(secondDifferent)
     }
-    let paired = countPairs(firstDifferent, firstIndices, secondDifferent, secondIndices)
-    (decryptedInFirst, encryptedInFirst) = Self.separated(firstDifferent, without: paired.first)
-    (decryptedInSecond, encryptedInSecond) = Self.separated(secondDifferent, without: paired.second)
+    let pairedPositions = countPairs(firstDifferent, firstIndices, secondDifferent, secondIndices)
+    (decryptedInFirst, encryptedInFirst) = Self.separated(firstDifferent, without: pairedPositions.first)
+    (decryptedInSecond, encryptedInSecond) = Self.separated(secondDifferent, without: pairedPositions.second)
     counts.onlyInFirst = encryptedInFirst.count
     counts.onlyInSecond = encryptedInSecond.count
     counts.damaged += (encryptedInFirst + encryptedInSecond).count(where: \.isDamaged)
@@ -55,7 +55,7 @@ struct ComparableItems {
     _ firstItems: [KeychainEntry], _ firstIndices: [PersistentReference: Int],
     _ secondItems: [KeychainEntry], _ secondIndices: [PersistentReference: Int]
   ) -> Positions {
-    var paired: Positions = ([], [])
+    var pairedPositions: Positions = ([], [])
     for (reference, firstIndex) in firstIndices {
       guard let secondIndex = secondIndices[reference] else { continue }
       let (item, partner) = (firstItems[firstIndex], secondItems[secondIndex])
@@ -64,10 +64,10 @@ struct ComparableItems {
       if !item.isEncrypted { counts.decryptedOnlyInFirst += 1 }
       if !partner.isEncrypted { counts.decryptedOnlyInSecond += 1 }
       if item.isDamaged || partner.isDamaged { counts.damaged += 1 }
-      paired.first.insert(item.position)
-      paired.second.insert(partner.position)
+      pairedPositions.first.insert(item.position)
+      pairedPositions.second.insert(partner.position)
     }
-    return paired
+    return pairedPositions
   }
 
   /// Returns the positions of items that are encrypted at least in one list and have identical bytes in both, paired in
@@ -82,16 +82,16 @@ struct ComparableItems {
     for item in secondItems.reversed() {
       if let bytes = StoredBytes(item), encrypted.contains(bytes) { candidates[bytes, default: []].append(item) }
     }
-    var identical: Positions = ([], [])
+    var identicalPositions: Positions = ([], [])
     for item in firstItems {
       guard let bytes = StoredBytes(item), let partner = candidates[bytes]?.last, item.isEqualEncrypted(partner) else {
         continue
       }
       candidates[bytes]?.removeLast()
-      identical.first.insert(item.position)
-      identical.second.insert(partner.position)
+      identicalPositions.first.insert(item.position)
+      identicalPositions.second.insert(partner.position)
     }
-    return identical
+    return identicalPositions
   }
 
   /// The kind and the digest of an item's data in a backup.
@@ -116,14 +116,14 @@ struct ComparableItems {
 
   /// Returns the indices of items by the UUID of their reference, if only one item has it.
   private static func indicesByReference(_ items: [KeychainEntry]) -> [PersistentReference: Int] {
-    var result: [PersistentReference: Int] = [:]
+    var indices: [PersistentReference: Int] = [:]
     var ambiguous: Set<PersistentReference> = []
     for (index, item) in items.enumerated() {
       guard let reference = item.uuidReference else { continue }
-      if result.updateValue(index, forKey: reference) != nil { ambiguous.insert(reference) }
+      if indices.updateValue(index, forKey: reference) != nil { ambiguous.insert(reference) }
     }
-    for reference in ambiguous { result[reference] = nil }
-    return result
+    for reference in ambiguous { indices[reference] = nil }
+    return indices
   }
 
   // MARK: Possible counterparts among encrypted items
@@ -183,8 +183,8 @@ struct ComparableItems {
       for (index, group) in groups.enumerated() {
         let isCovered = cover & (1 << index) != 0
         if isCovered { size += firstCounts[index] }
-        let isPartnerOfUncovered = groups.indices.contains { other in
-          cover & (1 << other) == 0 && canMatch(groups[other], group)
+        let isPartnerOfUncovered = groups.indices.contains { otherIndex in
+          cover & (1 << otherIndex) == 0 && canMatch(groups[otherIndex], group)
         }
         if isPartnerOfUncovered { size += secondCounts[index] }
       }

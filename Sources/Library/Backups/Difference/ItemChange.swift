@@ -73,8 +73,8 @@ package struct ItemChange: Sendable, Equatable {
     if haveEqualAttributes(old, new) { return [] }
     let hasWholeSeconds = oldScope.hasWholeSeconds || newScope.hasWholeSeconds
     let definedCodes = AttributeTable.definitions(of: new.kind).map(\.code)
-    let others = Set(old.attributes.keys).union(new.attributes.keys).subtracting(definedCodes).sorted()
-    return (definedCodes + others).filter { code in
+    let undefinedCodes = Set(old.attributes.keys).union(new.attributes.keys).subtracting(definedCodes).sorted()
+    return (definedCodes + undefinedCodes).filter { code in
       guard !bookkeeping.contains(code), oldScope.includes(code), newScope.includes(code) else { return false }
       let (old, new) = (value(of: code, in: old), value(of: code, in: new))
       return !(hasWholeSeconds && isSameSecond(old, new)) && !isEquivalent(old, new)

@@ -38,12 +38,12 @@ public struct KeychainDifference: Sendable {
     /// a secret. Untrusted.
     package let disambiguators: [String]
 
-    init(_ compared: KeychainEntry, disambiguators: [String] = []) {
+    init(_ entry: KeychainEntry, disambiguators: [String] = []) {
       self.disambiguators = disambiguators
-      index = compared.position
-      identity = compared.identity
-      protection = compared.protection
-      modified = compared.item?.modificationDate
+      index = entry.position
+      identity = entry.identity
+      protection = entry.protection
+      modified = entry.item?.modificationDate
     }
   }
 
@@ -157,8 +157,8 @@ public struct KeychainDifference: Sendable {
 
     init(_ items: [KeychainEntry]) throws(KeyhaulError) {
       positions.reserveCapacity(items.count)
-      for (position, compared) in items.enumerated() {
-        guard let item = compared.item, let key = try Self.key(of: item) else { continue }
+      for (position, entry) in items.enumerated() {
+        guard let item = entry.item, let key = try Self.key(of: item) else { continue }
         positions.append((key, position))
       }
       positions.sort { $0 < $1 }

@@ -4,7 +4,8 @@ import SystemPackage
 
 /// The result of an extraction.
 package struct ExtractedFiles: Sendable {
-  /// The result of comparing a file with its digests in the list and the seal. The manifest contains the raw value.
+  /// The result of comparing a file with its digests in the list and the seal. The extraction's own manifest contains
+  /// the raw value.
   package enum DigestStatus: String, Sendable, CaseIterable {
     /// Every digest matches. The list's digest is that of the stored bytes or of the plaintext, and the seal's digest is
     /// that of the stored bytes.
@@ -15,7 +16,7 @@ package struct ExtractedFiles: Sendable {
     case none
   }
 
-  /// The reason why a readable entry was not written. The manifest contains the raw value.
+  /// The reason why a readable entry was not written. The extraction's own manifest contains the raw value.
   package enum Omission: String, Sendable, CaseIterable {
     /// A link whose target may be outside the folder.
     case targetOutsideFolder = "leads-out"
@@ -50,10 +51,13 @@ package struct ExtractedFiles: Sendable {
   package internal(set) var directoryCount = 0
   /// The total plaintext size.
   package internal(set) var byteCount: Int64 = 0
+  /// The number of files with each status.
   package internal(set) var digests: [DigestStatus: Int] = [:]
+  /// The number of entries that were not written for each reason.
   package internal(set) var omissions: [Omission: Int] = [:]
   package internal(set) var renamedCount = 0
   package internal(set) var renamed: [Renamed] = []
+  /// The number of unreadable entries with each error code.
   package internal(set) var faults: [KeyhaulError.Code: Int] = [:]
   package internal(set) var namedFaults: [Fault] = []
   /// The first files with different digests, by domain and path.
@@ -90,7 +94,7 @@ package struct ExtractedFiles: Sendable {
   }
 }
 
-/// The manifest as a CSV table (RFC 4180).
+/// The extraction's own manifest as a CSV table (RFC 4180).
 package enum ExtractedFilesTable {
   /// The file name of the table.
   package static let name = ExtractedFiles.tableName

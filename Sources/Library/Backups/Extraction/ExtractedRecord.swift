@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// A line of the manifest: the result for a selected entry.
+/// A line of the extraction's own manifest: the result for a selected entry.
 struct ExtractedRecord {
   /// The result for an entry.
   enum Outcome {
@@ -17,11 +17,11 @@ struct ExtractedRecord {
 
   let file: ListedFile
   let record: FileRecord?
-  /// The path of the written file, relative to the folder, or `nil` if no file was written.
+  /// The path of the written file or link, relative to the folder, or `nil` if nothing was written.
   let path: String?
   let outcome: Outcome
 
-  /// Whether the file has a different name than in the backup.
+  /// Whether the written file or link has a different name than in the backup.
   var isRenamed: Bool {
     guard let path else { return false }
     return file.undecodedDomain != nil || file.undecodedPath != nil || !path.utf8.elementsEqual(originalPath.utf8)

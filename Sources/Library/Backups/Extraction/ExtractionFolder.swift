@@ -7,7 +7,7 @@ import SystemPackage
 /// During a run, it contains the directory `.keyhaul-part` with the files that are being written and a journal of the
 /// finished files. The manifest gets its final name last.
 final class ExtractionFolder: Sendable {
-  /// The name of the manifest. Its first line is a JSON header for the backup, and each other line is the JSON of an
+  /// The name of the extraction's own manifest. Its first line is a JSON header for the backup, and each other line is the JSON of an
   /// entry.
   package static let manifestName = "keyhaul-files.jsonl"
   static let tableName = "keyhaul-files.csv"
@@ -21,7 +21,10 @@ final class ExtractionFolder: Sendable {
 
   /// The state of a folder's path.
   package enum FolderState: Sendable {
-    case nothing, empty
+    /// Nothing exists at the path.
+    case nothing
+    /// An empty folder, or a folder of an earlier run that wrote no line.
+    case empty
     /// A folder of an earlier run with the same backup and selection.
     case resumable
   }
@@ -46,13 +49,13 @@ final class ExtractionFolder: Sendable {
       let directory = try system.openDirectory(path)
       let names = try system.names(in: directory)
       if names.isEmpty { return .empty }
-      let lines = try headers(in: directory, system)
-      guard let first = lines.first else {
+      let storedHeaders = try headers(in: directory, system)
+      guard let firstHeader = storedHeaders.first else {
         // An earlier run ended before it wrote a line.
         if names.allSatisfy({ $0.text == stagingName }) { return .empty }
         throw .directoryNotEmpty
       }
-      guard first == header else { throw .fileExists }
+      guard firstHeader == header else { throw .fileExists }
       return .resumable
     } catch {
       throw failure(error, path)

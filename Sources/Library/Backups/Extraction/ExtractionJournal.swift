@@ -11,7 +11,7 @@ import SystemPackage
 final class ExtractionJournal: Sendable {
   /// The maximum number of distributed entries that are not in the manifest yet.
   private static let maximumAheadCount = 2_048
-  /// The maximum number of files that are synced together. Slow files reduce it.
+  /// The number of files at which a batch is synced. If files are slow, a batch is synced earlier, with fewer files.
   private static let batchCount = 512
   /// The time after which a batch is synced even if it is not full.
   private static let batchPatience = Duration.milliseconds(500)
@@ -25,7 +25,7 @@ final class ExtractionJournal: Sendable {
     var nextIndex = 0
     /// The number of entries in the manifest, and thus the position of the next one.
     var writtenCount = 0
-    /// Finished entries whose files may not be synced.
+    /// Finished entries whose files might not be synced yet.
     var unsynced: [Int: Extracted] = [:]
     /// Entries with synced files that wait for earlier entries.
     var waiting: [Int: Extracted] = [:]

@@ -89,19 +89,19 @@ final class ExtractionWorker {
     do throws(KeyhaulError) {
       record = try file.record()
     } catch {
-      let listed = ListedEntry(entry: entry, file: file, record: nil)
-      return recordResult(.failed(error), of: listed, at: position)
+      let listedEntry = ListedEntry(entry: entry, file: file, record: nil)
+      return recordResult(.failed(error), of: listedEntry, at: position)
     }
-    let listed = ListedEntry(entry: entry, file: file, record: record)
-    if let refusal = entry.refusal { return recordResult(.failed(refusal), of: listed, at: position) }
+    let listedEntry = ListedEntry(entry: entry, file: file, record: record)
+    if let refusal = entry.refusal { return recordResult(.failed(refusal), of: listedEntry, at: position) }
     do throws(Failure) {
       var wasKept = false
-      let outcome = try outcome(of: listed, payload, wasKept: &wasKept)
-      recordResult(outcome, of: listed, at: position, wasKept: wasKept)
+      let outcome = try outcome(of: listedEntry, payload, wasKept: &wasKept)
+      recordResult(outcome, of: listedEntry, at: position, wasKept: wasKept)
     } catch {
       switch error {
       case .stop(let reason): throw reason
-      case .file(let reason): recordResult(.failed(reason), of: listed, at: position)
+      case .file(let reason): recordResult(.failed(reason), of: listedEntry, at: position)
       }
     }
   }
@@ -114,27 +114,27 @@ final class ExtractionWorker {
   }
 
   private func recordResult(
-    _ outcome: ExtractedRecord.Outcome, of listed: ListedEntry, at position: Int, wasKept: Bool = false
+    _ outcome: ExtractedRecord.Outcome, of listedEntry: ListedEntry, at position: Int, wasKept: Bool = false
   ) {
     let wasWritten =
       switch outcome {
       case .written, .linked: true
       case .omitted, .failed: false
       }
-    let path = wasWritten ? job.plan.path(of: listed.entry) : nil
+    let path = wasWritten ? job.plan.path(of: listedEntry.entry) : nil
     job.journal.record(
-      ExtractedRecord(file: listed.file, record: listed.record, path: path, outcome: outcome), wasKept: wasKept,
-      at: position)
+      ExtractedRecord(file: listedEntry.file, record: listedEntry.record, path: path, outcome: outcome),
+      wasKept: wasKept, at: position)
   }
 
   /// Writes an entry, and returns the result.
   ///
   /// - Parameter wasKept: Set to `true` if an earlier run has written the file.
   private func outcome(
-    of listed: ListedEntry, _ payload: StoredPayload?, wasKept: inout Bool
+    of listedEntry: ListedEntry, _ payload: StoredPayload?, wasKept: inout Bool
   ) throws(Failure) -> ExtractedRecord.Outcome {
-    let (entry, record) = (listed.entry, listed.record)
-    switch listed.file.kind {
+    let (entry, record) = (listedEntry.entry, listedEntry.record)
+    switch listedEntry.file.kind {
     case .directory, .other: return .omitted(.unfinished)
     case .link:
       let depth = ExtractionPaths.names(of: entry.directory, in: job.plan.directories).count
@@ -147,22 +147,22 @@ final class ExtractionWorker {
       let directory = try writing { () throws(Errno) -> DirectoryHandle in try self.directory(of: entry) }
       // A file whose payload is no longer in the backup is not verified again.
       let isInBackup = entry.isStored || record?.needsPayload == false
-      if isInBackup, let content = try unchangedContent(of: listed, in: directory) {
+      if isInBackup, let content = try unchangedContent(of: listedEntry, in: directory) {
         wasKept = true
         job.journal.add(content.byteCount)
         return .written(content)
       }
-      return try write(listed, payload, into: directory)
+      return try write(listedEntry, payload, into: directory)
     }
   }
 
   /// Returns the recorded content of a file from an earlier run, if the file is unchanged.
   private func unchangedContent(
-    of listed: ListedEntry, in directory: DirectoryHandle
+    of listedEntry: ListedEntry, in directory: DirectoryHandle
   ) throws(Failure) -> ExtractedContent? {
-    guard let content = job.priorExtraction[listed.file.fileIdentifier] else { return nil }
+    guard let content = job.priorExtraction[listedEntry.file.fileIdentifier] else { return nil }
     let isUnchanged = try writing { () throws(Errno) -> Bool in
-      try self.hasContent(content, listed.entry.name, in: directory)
+      try self.hasContent(content, listedEntry.entry.name, in: directory)
     }
     return isUnchanged ? content : nil
   }
@@ -182,29 +182,29 @@ final class ExtractionWorker {
 }
 
 extension ExtractionWorker {
-  /// Writes a file under a temporary name, then renames it. The journal syncs it.
+  /// Writes a file under a temporary name, then renames it. The journal syncs the file later.
   func write(
-    _ listed: ListedEntry, _ payload: StoredPayload?, into directory: DirectoryHandle
+    _ listedEntry: ListedEntry, _ payload: StoredPayload?, into directory: DirectoryHandle
   ) throws(Failure) -> ExtractedRecord.Outcome {
-    let record = listed.record
+    let record = listedEntry.record
     let target = try writing { () throws(Errno) in SharedDescriptor(try makeTemporary()) }
-    let (reading, sha256) = try read(listed.file, payload, into: target)
-    let byteCount = reading.payload.plainByteCount
-    guard reading.payload.hasValidPadding else {
+    let (reading, sha256) = try read(listedEntry.file, payload, into: target)
+    let byteCount = reading.scan.plainByteCount
+    guard reading.scan.hasValidPadding else {
       throw .file(KeyhaulError(.damaged, "its stored form does not end with valid padding"))
     }
     try writing { () throws(Errno) in
-      // Every file is readable by its owner. A file without permissions in the list is readable only by its owner.
+      // Every file is readable by its owner. If the list gives a file no permissions, only its owner has access.
       let mode = (record?.mode ?? 0) & 0o777
       try system.setPermissions(mode == 0 ? 0o600 : mode | 0o400, of: target.descriptor)
       if let record { try system.setModificationTime(record.lastModified, of: target.descriptor) }
       guard try system.status(of: target.descriptor.raw).byteCount == byteCount else { throw .ioError }
       try system.startWriteback(target.descriptor)
       try system.rename(
-        temporaryName, in: job.folder.staging.descriptor, to: listed.entry.name, in: directory.descriptor)
+        temporaryName, in: job.folder.staging.descriptor, to: listedEntry.entry.name, in: directory.descriptor)
     }
     // An empty file without a payload has no digest.
-    let hasDigest = listed.entry.isStored || record?.needsPayload != false
+    let hasDigest = listedEntry.entry.isStored || record?.needsPayload != false
     return .written(
       ExtractedContent(
         byteCount: byteCount, sha256: sha256, digestStatus: hasDigest ? digestStatus(of: reading) : .none))
@@ -234,7 +234,7 @@ extension ExtractionWorker {
         try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try digest.update(chunk) }
         job.journal.add(Int64(chunk.count))
       }
-      job.journal.add(reading.payload.storedByteCount - reading.payload.plainByteCount)
+      job.journal.add(reading.scan.storedByteCount - reading.scan.plainByteCount)
       return (reading, try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try digest.finish() })
     } catch {
       if let writeError { throw .stop(job.folder.explain(writeError)) }

@@ -164,16 +164,16 @@ package struct FileExtractor: Sendable {
   /// Checks that the file system of a path, which need not exist, has enough free space.
   private func requireSpace(for byteCount: Int64, at path: String) throws(KeyhaulError) {
     let existingPath = nearestExistingAncestor(of: path)
-    let free: Int64
+    let freeByteCount: Int64
     do throws(Errno) {
-      free = try system.freeByteCount(in: try system.openDirectory(existingPath))
+      freeByteCount = try system.freeByteCount(in: try system.openDirectory(existingPath))
     } catch {
       throw BackupInstaller(system: system).explain(error, path: existingPath, needs: byteCount)
     }
-    guard free >= byteCount else {
+    guard freeByteCount >= byteCount else {
       throw KeyhaulError(
         .noSpace,
-        "\(HumanReadable.grouped(free)) bytes are free at \(UntrustedText.quoted(path)), and \(HumanReadable.grouped(byteCount)) are needed"
+        "\(HumanReadable.grouped(freeByteCount)) bytes are free at \(UntrustedText.quoted(path)), and \(HumanReadable.grouped(byteCount)) are needed"
       )
     }
   }

@@ -39,8 +39,9 @@ package struct FileSelection: Sendable {
 
 /// The domains of an app, its plugins, and its groups.
 ///
-/// A plugin's identifier begins with the identifier of its app. The entries of `Applications` list the groups of an app. Without
-/// them, a group belongs to the app whose identifier follows the group's prefix. Other groups belong to no app.
+/// A plugin's identifier begins with the identifier of its app. The entries of `Applications` list the groups of an app.
+/// A group that is not listed belongs to the app whose identifier follows the group's prefix. Other groups belong to no
+/// app.
 package struct AppDomains: Sendable {
   package let identifier: String
   private let groups: Set<String>
@@ -59,7 +60,9 @@ package struct AppDomains: Sendable {
   }
 
   /// Returns whether an identifier is the app's identifier, or begins with it and a dot.
-  private func isOfApp(_ name: Substring) -> Bool { name == identifier || name.hasPrefix(identifier + ".") }
+  private func isOfApp(_ otherIdentifier: Substring) -> Bool {
+    otherIdentifier == identifier || otherIdentifier.hasPrefix(identifier + ".")
+  }
 
   private static func name(_ domain: String, after prefix: String) -> Substring? {
     domain.hasPrefix(prefix) ? domain.dropFirst(prefix.count) : nil

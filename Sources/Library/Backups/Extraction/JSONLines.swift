@@ -28,7 +28,7 @@ enum JSONLines {
         start = end + 1
       }
       lineBytes.append(contentsOf: buffer[start..<count])
-      // A line that is too long is replaced with an invalid document, which is skipped at its end.
+      // A line that is too long is replaced with an invalid document, which is skipped when the line ends.
       if lineBytes.count > maximumLineByteCount { lineBytes = [0] }
     }
   }

@@ -8,8 +8,8 @@ import SystemPackage
 struct PriorExtraction: Sendable {
   private var contents: [StoredPayloads.Identifier: ExtractedContent] = [:]
 
-  /// Reads the manifest and the journals of earlier runs, and combines them in one file. With this file, the folder is
-  /// recognized even if this run is interrupted.
+  /// Reads the manifest and the journals of earlier runs, and combines them in one file. From this file, a later run
+  /// recognizes the folder even if this run is interrupted.
   init(in folder: ExtractionFolder, header: JSONValue) throws(Errno) {
     let system = folder.system
     try read(ExtractionFolder.manifestName, in: folder.root, header, system)

@@ -1,23 +1,23 @@
 import KeychainFormats
 
-/// The position of a file in its list.
+/// The location of a file in its list.
 package struct FileLocation: Sendable, Hashable {
   /// The row number in `Manifest.db`, or the offset in `Manifest.mbdb`.
   let value: Int64
 }
 
-/// The positions of listed files by identifier, for payloads that are read in a different order.
+/// The locations of listed files by identifier, for payloads that are read in a different order.
 ///
 /// The index needs about 30 bytes for each file, while a list of a million files has hundreds of megabytes.
 package struct FileIndex: Sendable {
   private var locations: [StoredPayloads.Identifier: FileLocation] = [:]
-  /// The second and later positions of files that are listed more than once, which no device does.
+  /// The second and later locations of files that are listed more than once, which no device does.
   private var duplicates: [StoredPayloads.Identifier: [FileLocation]] = [:]
 
   /// Creates an empty index.
   package init() {}
 
-  /// Adds a file with its position in the list. Files without a valid identifier are skipped.
+  /// Adds a file with its location in the list. Files without a valid identifier are skipped.
   package mutating func add(_ file: ListedFile, at location: FileLocation) {
     guard let identifier = StoredPayloads.Identifier(file.fileIdentifier) else { return }
     if locations[identifier] == nil {
@@ -32,7 +32,7 @@ package struct FileIndex: Sendable {
     StoredPayloads.Identifier(file.fileIdentifier).map { locations[$0] != nil } ?? false
   }
 
-  /// Returns the positions of a file in the list's order.
+  /// Returns the locations of a file in the list's order.
   package func locations(of fileIdentifier: some StringProtocol) -> [FileLocation] {
     guard let identifier = StoredPayloads.Identifier(fileIdentifier), let first = locations[identifier] else {
       return []

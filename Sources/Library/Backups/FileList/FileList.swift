@@ -119,12 +119,12 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Counts all rows and passes each file with its position to a closure, in one pass.
+  /// Counts all rows and passes each file with its location to a closure, in one pass.
   ///
   /// - Parameters:
   ///   - stored: The stored payloads to count missing ones, or `nil` to count only rows.
   ///   - kind: The kind of entries to pass, or `nil` to pass all. Most entries are directories.
-  ///   - body: Receives a file and its position.
+  ///   - body: Receives a file and its location.
   package func listing(
     against stored: StoredPayloads? = nil, only kind: ListedFile.Kind? = nil,
     forEachFile body: (ListedFile, FileLocation) throws(KeyhaulError) -> Void
@@ -168,7 +168,7 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Creates a reader for random access to files by their positions. Not thread-safe.
+  /// Creates a reader for random access to files by their locations. Not thread-safe.
   package func reader() throws(KeyhaulError) -> Reader {
     switch form {
     case .database(let database): Reader(.database(try database.reader()))
@@ -187,9 +187,9 @@ public final class FileList: Sendable {
 
     fileprivate init(_ form: Form) { self.form = form }
 
-    /// Returns the file at a position in the list, or `nil` if there is none.
+    /// Returns the file at a location in the list, or `nil` if there is none.
     ///
-    /// - Throws: `.damaged` if the data at that position is not a record.
+    /// - Throws: `.damaged` if the data at that location is not a record.
     package func file(at location: FileLocation) throws(KeyhaulError) -> ListedFile? {
       switch form {
       case .database(let reader): return try reader.file(at: location)
@@ -230,8 +230,8 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Returns the files whose domain or path is not UTF-8, and which are displayed with the given texts, in the list's
-  /// order. Scans the whole list.
+  /// Returns the files that are displayed with the given domain and path, if the domain or the path is not UTF-8. Scans
+  /// the whole list. The files are in the list's order.
   ///
   /// - Throws: `.hostile` if an identifier in the list is not the file's hash.
   package func files(shownAs domain: String, _ relativePath: String) throws(KeyhaulError) -> [ListedFile] {

@@ -85,7 +85,7 @@ public struct ListedFile: Sendable, Hashable {
     }
   }
 
-  /// Returns the stored name for names that may not be UTF-8.
+  /// Returns the stored name of a file whose domain or path may not be UTF-8.
   package static func identifier(domain: [UInt8], path: [UInt8]) throws(KeyhaulError) -> String {
     try translatingErrors(in: "a file's identifier") { () throws(DataProtectionError) in
       try fileIdentifier(domain: domain, path: path)
@@ -100,23 +100,23 @@ public struct ListedFile: Sendable, Hashable {
     guard !domain.contains(where: { $0 == slash || $0 == 0 }) else { return false }
     // The empty path is that of the domain's directory.
     guard !path.isEmpty else { return true }
-    var (length, dots) = (0, 0)
+    var (length, dotCount) = (0, 0)
     for byte in path {
       switch byte {
       case 0: return false
       case slash:
-        if isDotName(length: length, dots: dots) { return false }
-        (length, dots) = (0, 0)
+        if isDotName(length: length, dotCount: dotCount) { return false }
+        (length, dotCount) = (0, 0)
       default:
         length += 1
-        if byte == UInt8(ascii: ".") { dots += 1 }
+        if byte == UInt8(ascii: ".") { dotCount += 1 }
       }
     }
-    return !isDotName(length: length, dots: dots)
+    return !isDotName(length: length, dotCount: dotCount)
   }
 
   /// Returns whether a path component is empty, `.`, or `..`.
-  private static func isDotName(length: Int, dots: Int) -> Bool { length == dots && length <= 2 }
+  private static func isDotName(length: Int, dotCount: Int) -> Bool { length == dotCount && length <= 2 }
 }
 
 extension ListedFile {

@@ -60,11 +60,11 @@ final class ManifestDatabase: Sendable {
   }
 
   /// Runs SQLite's own check of every page and index. A truncated database is not checked, because it certainly fails.
-  /// If the database fails, each row is tried separately.
+  /// If the database fails the check, each row is tried separately.
   private func checkPages(_ connection: ManifestConnection) throws(KeyhaulError) {
     var fault = bytes.truncation
-    if fault == nil, let result = try connection.firstFault() {
-      fault = "the manifest database fails its check: \(quoted(result))"
+    if fault == nil, let firstFault = try connection.firstFault() {
+      fault = "the manifest database fails its check: \(quoted(firstFault))"
     }
     // If SQLite has no memory for a page (`SQLITE_NOMEM` is 7), its check reports the page as damaged.
     if fault?.hasSuffix("unable to get the page. error code=7\"") == true {

@@ -92,7 +92,7 @@ enum RecordSalt: Sendable, Equatable {
   /// The maximum size of a salt in bytes. Devices write a few.
   static let maximumByteCount = 1024
 
-  /// Creates the salt from the values of all `salt` rows, in which `nil` is neither data nor text.
+  /// Creates the salt from the values of all `salt` rows. A value is `nil` if it is neither data nor text.
   init(_ values: [[UInt8]?]) {
     let start = "\(MetadataFile.database.path) encrypts its records and has"
     switch values.count {

@@ -9,7 +9,7 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
   /// The manifest does not state whether the backup has a password.
   case encryptionNotStated
   /// The manifest claims a password, but neither the list of files nor a file is encrypted. The backup can be read like
-  /// one without a password, but neither restored nor changed.
+  /// one without a password. It can be neither restored nor changed.
   case encryptionClaimed
   /// The manifest database is encrypted without padding, as some tools do.
   case databaseUnpadded
@@ -23,9 +23,9 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
   /// The recorded digest of the keychain file does not match. Each item is authenticated separately, so decrypted items
   /// are unchanged.
   case digestDiffers
-  /// The backup was interrupted. `Status.plist` contains the progress. The content can be read, but not restored.
+  /// The backup was interrupted, in the state that `Status.plist` contains. The content can be read, but not restored.
   case unfinished(state: String)
-  /// A finding.
+  /// A finding about a part of the backup.
   case finding(BackupFinding)
 
   package var description: String {
@@ -45,7 +45,7 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
       "the manifest records \(HumanReadable.grouped(recorded)) bytes for the keychain file, which has \(HumanReadable.grouped(found))"
     case .digestDiffers: "the digest recorded for the keychain file does not match"
     case .unfinished(let state):
-      "the device never finished the backup: \(MetadataFile.status.path) says \(Self.progress(state))"
+      "the device never finished the backup: \(MetadataFile.status.path) says \(Self.stateClause(state))"
     case .finding(let finding): finding.description
     }
   }
@@ -54,11 +54,11 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
 extension BackupAnomaly {
   /// Returns a clause about an unfinished backup, without the name of `Status.plist`.
   static func unfinishedClause(_ state: String) -> String {
-    "it says \(progress(state)), so the device never finished the backup"
+    "it says \(stateClause(state)), so the device never finished the backup"
   }
 
   /// Returns the recorded state of an unfinished backup as a clause: `"uploading", not "finished"`
-  private static func progress(_ state: String) -> String { "\(quoted(state)), not \"finished\"" }
+  private static func stateClause(_ state: String) -> String { "\(quoted(state)), not \"finished\"" }
 
   /// The anomaly as a finding, or `nil` if the anomaly is not reported as a finding.
   package var finding: BackupFinding? {

@@ -12,7 +12,7 @@ public enum BackupFinding: Sendable, Hashable {
   case keybagUnusable(reason: String)
   /// Some class keys of the keybag cannot be unwrapped, but others can.
   case classKeysDamaged(reason: String)
-  /// `Status.plist` does not contain the progress of the backup.
+  /// `Status.plist` does not contain the state of the backup.
   case stateMissing
   /// `Status.plist` or `Info.plist` is unreadable.
   case propertyListUnreadable(name: String, reason: String)
@@ -29,8 +29,8 @@ public enum BackupFinding: Sendable, Hashable {
   /// SQLite may leave whole pages if it reserved more than it needed. Other bytes were added, or remain from a
   /// truncated block of an encrypted list.
   case listTrailingBytes(count: Int, isWholePages: Bool)
-  /// An SQLite log or journal next to `Manifest.db` is not or not completely used, because it does not match the list
-  /// or its change is incomplete. `byteCount` is the number of unused bytes.
+  /// An SQLite log or journal next to `Manifest.db` is not used, or only in part, because it does not match the list or
+  /// its change is incomplete. `byteCount` is the number of unused bytes.
   case listJournalUnread(name: String, byteCount: Int64, reason: String)
   /// The list of files fails its integrity check or is truncated. Some rows are readable. `lost` is the number of
   /// unreadable rows, or `nil` if it is unknown.
@@ -66,7 +66,7 @@ public enum BackupFinding: Sendable, Hashable {
     case keybagUnusable = "keybag-unusable"
     /// Class keys of the keybag cannot be unwrapped.
     case classKeysDamaged = "class-keys-damaged"
-    /// `Status.plist` does not contain the progress of the backup.
+    /// `Status.plist` does not contain the state of the backup.
     case stateMissing = "state-missing"
     /// `Info.plist` or `Status.plist` is unreadable.
     case propertyListUnreadable = "property-list-unreadable"
@@ -80,7 +80,7 @@ public enum BackupFinding: Sendable, Hashable {
     case wrapsUnusual = "wraps-unusual"
     /// `Manifest.db` has bytes after its last page.
     case listTrailingBytes = "list-trailing-bytes"
-    /// A log or journal next to `Manifest.db` is not or not completely used.
+    /// A log or journal next to `Manifest.db` is not used, or only in part.
     case listJournalUnread = "list-journal-unread"
     /// The list of files is partly damaged.
     case listDamaged = "list-damaged"
@@ -167,8 +167,8 @@ public enum BackupFinding: Sendable, Hashable {
     }
   }
 
-  /// Whether the backup may differ from what its device wrote, even if nothing is lost. A decrypted copy differs too,
-  /// but states this itself.
+  /// Whether the backup may differ from what its device wrote, even if nothing is lost. A decrypted copy does
+  /// not count, because its manifest states that it differs.
   package var isDamage: Bool { isLoss || (blocks(.restoring) && self != .decryptedCopy) }
 }
 
@@ -196,7 +196,8 @@ extension BackupFinding: CustomStringConvertible {
     case .listNamesNotUTF8(_, let count, let first):
       "\(HumanReadable.count(count, "entry", plural: "entries")) \(count == 1 ? "has" : "have") a name that is not UTF-8, "
         + "shown with %F5 for the byte F5; \(count == 1 ? "it" : "the first") is \(quoted(first))"
-    case .payloadsRenamed(let count, let unread, let first): Self.renamed(count, unread, first)
+    case .payloadsRenamed(let count, let unread, let first):
+      Self.renamedPayloads(count, unreadCount: unread, first: first)
     case .keychainInXML: "it is an XML property list, which no device writes"
     case .sealBroken(let violation): violation.reason
     case .keychainKeysUnknown(let keys): "it has keys that do not name a kind of item: \(Self.shown(keys))"
@@ -214,16 +215,16 @@ extension BackupFinding: CustomStringConvertible {
     }
   }
 
-  private static func renamed(_ count: Int, _ unread: Int, _ first: String) -> String {
+  private static func renamedPayloads(_ count: Int, unreadCount: Int, first: String) -> String {
     let renamed =
       "\(HumanReadable.count(count, "payload")) \(count == 1 ? "has" : "have") a name that no device uses: "
       + "\(count == 1 ? "" : "the first is ")\(quoted(first))"
-    guard unread > 0 else { return renamed }
+    guard unreadCount > 0 else { return renamed }
     let ambiguous =
-      "\(HumanReadable.count(unread, "file")) \(unread == 1 ? "repeats" : "repeat") a payload under a second name "
-      + "and \(unread == 1 ? "is" : "are") not read"
+      "\(HumanReadable.count(unreadCount, "file")) \(unreadCount == 1 ? "repeats" : "repeat") a payload under a second name "
+      + "and \(unreadCount == 1 ? "is" : "are") not read"
     return count > 0
-      ? "\(renamed); \(ambiguous)" : "\(ambiguous): \(unread == 1 ? "" : "the first is ")\(quoted(first))"
+      ? "\(renamed); \(ambiguous)" : "\(ambiguous): \(unreadCount == 1 ? "" : "the first is ")\(quoted(first))"
   }
 
   private static let shownKeyCount = 5

@@ -46,7 +46,7 @@ extension BackupFinding {
     // SQLite and other readers of the list ignore complete pages after the last one, so a restore is not affected.
     // Other bytes indicate a truncated file, or a change by something other than SQLite.
     case .listTrailingBytes(_, let isWholePages): !isWholePages
-    // The lost items are reported separately, with a confirmation.
+    // The items that are lost are reported separately, and the user must accept their loss.
     case .classKeysDamaged: false
     case .propertyListUnreadable(let name, _): name == MetadataFile.status.path
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .stateMissing, .falseClaim,
@@ -57,8 +57,8 @@ extension BackupFinding {
     }
   }
 
-  /// Whether the finding forbids changing the password, which replaces the manifest's keybag and reads the list and the
-  /// keychain. A rewritten list would lose the bytes after its last page.
+  /// Whether the finding forbids changing the password, which replaces the manifest's keybag, and reads the list and
+  /// the keychain. A rewritten list would lose the bytes after its last page.
   private var blocksRewriting: Bool {
     switch self {
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,

@@ -106,7 +106,7 @@ extension BackupItem {
     (try? ItemBlob(parsing: data))?.keyClass ?? (try? LegacyItemBlob(parsing: data))?.keyClass
   }
 
-  /// Returns summaries, by index, of items that need the source device's key.
+  /// Returns the summaries of the items that need the source device's key, by index.
   ///
   /// - Parameter keys: The class keys, unwrapped with the source device's key.
   static func summaries(

@@ -11,7 +11,8 @@ public struct BackupItem: Sendable {
   public let classKey: ClassKeyAvailability?
   /// The contents, stored by reference because whole lists of items are copied.
   private let contents: Contents
-  /// An item of the same class whose failure stands for this item's result, or `nil` if this item was tried itself.
+  /// An item of the same class that was tried instead of this item, and whose failure is also this item's result. `nil`
+  /// if this item was tried itself.
   private let failedTrial: Contents?
 
   private final class Contents: Sendable {

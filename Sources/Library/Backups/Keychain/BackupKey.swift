@@ -22,12 +22,12 @@ public final class BackupKey: Sendable {
 
   fileprivate init(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
-    remembering keys: DerivedKeyCache?,
+    remembering cache: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
   ) throws(KeyhaulError) {
     if Self.isGiven(password), !archive.keybagHasPassword { throw .passwordNotNeeded }
     let derived = try Self.derivedKey(
-      of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+      of: archive, password: password, acceptingAtMost: limit, remembering: cache, progress: progress)
     wasGivenPassword = Self.isGiven(password)
     keybag = archive.keybag
     passwordForm = derived.form
@@ -46,12 +46,12 @@ public final class BackupKey: Sendable {
 
   private static func derivedKey(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
-    remembering keys: DerivedKeyCache?,
+    remembering cache: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
   ) throws(KeyhaulError) -> DerivedKey {
     do throws(DataProtectionError) {
       let key = try matchingKey(
-        of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+        of: archive, password: password, acceptingAtMost: limit, remembering: cache, progress: progress)
       return DerivedKey(
         form: key.form, keybagFault: nil, passcodeKey: key.passcodeKey.copy(),
         recordKey: try recordKey(of: archive, password: password, in: key.form))
@@ -83,7 +83,7 @@ public final class BackupKey: Sendable {
   ///
   /// - Throws: An error of category `refused` if the count exceeds the limit, or `damaged` if the keybag has no
   ///   derivation parameters.
-  package static func checkRounds(
+  package static func checkIterations(
     of archive: BackupArchive, acceptingAtMost limit: Int = IterationLimit.standard
   ) throws(KeyhaulError) {
     do throws(DataProtectionError) {
@@ -105,7 +105,7 @@ public final class BackupKey: Sendable {
 
   private static func matchingKey(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
-    remembering keys: DerivedKeyCache?,
+    remembering cache: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag.MatchedPasscodeKey {
     try archive.requireReadableKeybag()
@@ -116,7 +116,7 @@ public final class BackupKey: Sendable {
     case .some(let password):
       do throws(DataProtectionError) {
         return try archive.keybag.matchedPasscodeKey(
-          password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+          password: password, acceptingAtMost: limit, remembering: cache, progress: progress)
       } catch {
         throw archive.keybag.typeError(explaining: error) ?? error
       }
@@ -175,13 +175,13 @@ extension BackupArchive {
 
   /// Derives the key as `unlock(password:acceptingAtMost:progress:)` does, or returns a cached one.
   ///
-  /// - Parameter keys: The cache of keys derived from this password, to which a new one is added.
+  /// - Parameter cache: The keys derived from this password, to which a new key is added.
   package func unlock(
     password: borrowing Secret?, acceptingAtMost limit: Int = IterationLimit.standard,
-    remembering keys: DerivedKeyCache?,
+    remembering cache: DerivedKeyCache?,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(KeyhaulError) -> BackupKey {
-    try BackupKey(of: self, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+    try BackupKey(of: self, password: password, acceptingAtMost: limit, remembering: cache, progress: progress)
   }
 }
 
@@ -191,8 +191,8 @@ extension DataProtectionError {
 }
 
 extension Keybag {
-  /// Returns an error that explains the given error with the keybag's type, or `nil` if the type is unknown or a
-  /// backup's, or cannot be the cause.
+  /// Returns an error that explains the given error with the keybag's type. Returns `nil` if the type is unknown, if it
+  /// is the type of a backup's keybag, or if it cannot be the cause.
   fileprivate func typeError(explaining error: DataProtectionError) -> DataProtectionError? {
     guard let type, type != .backup, error.code == .wrongPassword || error.code == .damagedKeybag else { return nil }
     return DataProtectionError(

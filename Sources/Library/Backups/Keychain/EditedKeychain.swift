@@ -107,9 +107,10 @@ package final class EditedKeychain {
   /// - Parameter index: The index of an item that stays.
   /// - Throws: `.duplicate` if the item is not marked as deleted.
   private func removeTombstone(with key: PrimaryKey, except index: Int? = nil) throws(ItemEditError) {
-    guard let existing = indicesByKey[key], existing != index, !removedIndices.contains(existing) else { return }
-    guard items[existing]?.isTombstone == true else { throw Self.duplicate(key.kind) }
-    removedIndices.insert(existing)
+    guard let existingIndex = indicesByKey[key], existingIndex != index, !removedIndices.contains(existingIndex)
+    else { return }
+    guard items[existingIndex]?.isTombstone == true else { throw Self.duplicate(key.kind) }
+    removedIndices.insert(existingIndex)
   }
 
   /// Removes items, including those that cannot be decrypted.
@@ -121,10 +122,10 @@ package final class EditedKeychain {
   private func finalIndex(of index: Int) -> Int {
     func order(_ index: Int) -> Int { ItemKind.allCases.firstIndex(of: file.entries[index].kind) ?? 0 }
     let kindOrder = order(index)
-    return file.entries.indices.count { other in
-      guard !removedIndices.contains(other) else { return false }
-      let otherKindOrder = order(other)
-      return otherKindOrder < kindOrder || otherKindOrder == kindOrder && other < index
+    return file.entries.indices.count { otherIndex in
+      guard !removedIndices.contains(otherIndex) else { return false }
+      let otherKindOrder = order(otherIndex)
+      return otherKindOrder < kindOrder || otherKindOrder == kindOrder && otherIndex < index
     }
   }
 
@@ -132,10 +133,10 @@ package final class EditedKeychain {
 
   /// Returns the new keychain file in plaintext.
   package func serialized() throws(ItemEditError) -> [UInt8] {
-    var result = file
-    result.entries = file.entries.enumerated().filter { !removedIndices.contains($0.offset) }.map(\.element)
+    var newFile = file
+    newFile.entries = file.entries.enumerated().filter { !removedIndices.contains($0.offset) }.map(\.element)
     do throws(FormatError) {
-      return try result.serialized()
+      return try newFile.serialized()
     } catch {
       throw ItemEditError(.failed, error.reason)
     }

@@ -297,9 +297,9 @@ public struct KeychainEntry: Sendable {
   package func withFingerprint(_ fingerprint: ItemFingerprint?) -> KeychainEntry {
     var properties = properties
     properties.fingerprint = fingerprint
-    var result = self
-    result.storage = .other(content, properties)
-    return result
+    var copy = self
+    copy.storage = .other(content, properties)
+    return copy
   }
 }
 
@@ -346,22 +346,22 @@ extension KeychainEntry {
   /// Creates an entry for an item of a dump.
   ///
   /// - Parameters:
-  ///   - dumped: The item.
+  ///   - dumpedItem: The item.
   ///   - dump: The dump that contains the item.
   ///   - row: The number of the item's row, if the dump is a database.
-  package init(_ dumped: DumpedItem, of dump: KeychainDump, row: Int64? = nil) {
+  package init(_ dumpedItem: DumpedItem, of dump: KeychainDump, row: Int64? = nil) {
     let content: Content =
-      switch dumped.content {
+      switch dumpedItem.content {
       case .open(let item): .item(item)
       case .attributesOnly(let item, let fault): .attributes(item, fault?.reason)
-      case .undecryptable(let fault, _): .undecryptable(ItemDescriptor(undecryptable: dumped.kind), fault.reason)
+      case .undecryptable(let fault, _): .undecryptable(ItemDescriptor(undecryptable: dumpedItem.kind), fault.reason)
       }
     self.init(
-      content, at: RowReference(kind: dumped.kind, rowID: row ?? Int64(dumped.index)), index: dumped.index,
-      dumped.protection, persistentReference: dumped.item.flatMap(Self.serializedReference),
-      reasonDetail: dumped.fault?.detail)
+      content, at: RowReference(kind: dumpedItem.kind, rowID: row ?? Int64(dumpedItem.index)), index: dumpedItem.index,
+      dumpedItem.protection, persistentReference: dumpedItem.item.flatMap(Self.serializedReference),
+      reasonDetail: dumpedItem.fault?.detail)
     if item != nil {
-      scope = Scope(includesSecret: dumped.hasSecret, attributes: dump.recordedAttributes, hasWholeSeconds: true)
+      scope = Scope(includesSecret: dumpedItem.hasSecret, attributes: dump.recordedAttributes, hasWholeSeconds: true)
     }
   }
 

@@ -138,12 +138,12 @@ struct KeychainIndex: Sendable {
       let bytes = try reader.bytes(start..<end)
       return entries.map { .init($0, in: bytes, beginningAt: start) }
     }
-    var result: [KeychainBackupFile.Entry] = []
+    var loadedEntries: [KeychainBackupFile.Entry] = []
     for entry in entries {
-      var parts: [[UInt8]] = []
-      for range in entry.ranges { parts.append(try reader.bytes(range)) }
-      result.append(.init(entry, copying: parts))
+      var dataOfRanges: [[UInt8]] = []
+      for range in entry.ranges { dataOfRanges.append(try reader.bytes(range)) }
+      loadedEntries.append(.init(entry, copying: dataOfRanges))
     }
-    return result
+    return loadedEntries
   }
 }

@@ -24,7 +24,7 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The other layout.
+  /// The newer layout for the older one, and the older layout for the newer one.
   package var other: BackupLayout { self == .mbdb ? .manifestDB : .mbdb }
 
   /// Returns the path of a payload, relative to the backup's directory.
@@ -139,8 +139,8 @@ package enum BackupPath {
   }
 }
 
-/// Returns whether a text is the name of a payload: 40 lower-case hexadecimal digits.
-package func isFileIdentifier(_ text: some StringProtocol) -> Bool { isFileIdentifier(utf8: text.utf8) }
+/// Returns whether a string is the name of a payload: 40 lower-case hexadecimal digits.
+package func isFileIdentifier(_ string: some StringProtocol) -> Bool { isFileIdentifier(utf8: string.utf8) }
 
 /// Returns whether bytes are the name of a payload.
 func isFileIdentifier(utf8 bytes: some Collection<UInt8>) -> Bool {

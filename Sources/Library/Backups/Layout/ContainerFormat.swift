@@ -12,7 +12,7 @@ package enum ContainerFormat: String, Sendable, CaseIterable {
   case zip
 
   /// The file extensions, the usual one first.
-  package var endings: [String] {
+  package var fileExtensions: [String] {
     switch self {
     case .tar: [".tar"]
     case .gzippedTar: [".tar.gz", ".tgz"]
@@ -39,7 +39,7 @@ package enum ContainerFormat: String, Sendable, CaseIterable {
   /// Returns the format for a file's extension, or `nil` if the extension is unknown.
   package static func named(by fileName: String) -> ContainerFormat? {
     let name = fileName.lowercased()
-    return allCases.first { $0.endings.contains(where: name.hasSuffix) }
+    return allCases.first { $0.fileExtensions.contains(where: name.hasSuffix) }
   }
 
   /// Creates the format for a file's extension, or a tar if the extension is unknown.
@@ -64,7 +64,7 @@ package enum BackupDestination: Sendable, Hashable {
   /// A tar on an open descriptor, such as standard output. The descriptor stays open. Written bytes cannot be undone.
   case stream(descriptor: Int32)
 
-  /// Creates a destination as the command line does: a path that ends with `/` or of an existing directory is a
+  /// Creates a destination as the command line does. A path that ends with `/`, or at which a directory exists, is a
   /// directory. Any other path is a container file, whose extension determines the format.
   package init(path: String) {
     if path.hasSuffix("/") || FileSystem.real.isDirectory(path) {

@@ -221,7 +221,7 @@ public struct BackupDevice: Sendable, Hashable {
     self.serialNumber = serialNumber
   }
 
-  /// Returns the device. Missing values are taken from another description of the same device.
+  /// Returns the device, with its missing values from another description of the same device.
   func completed(by other: BackupDevice?) -> BackupDevice {
     BackupDevice(
       identifier: identifier ?? other?.identifier, name: name ?? other?.name,

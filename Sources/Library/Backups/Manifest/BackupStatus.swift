@@ -39,7 +39,7 @@ package struct BackupStatus: Sendable, Equatable {
   /// Whether the device finished the backup.
   package var isFinished: Bool { snapshotState == "finished" }
 
-  /// The status as a binary property list.
+  /// Returns the status as a binary property list.
   package func serialized() throws(KeyhaulError) -> [UInt8] {
     var root: PropertyDictionary = ["BackupState": .string("new")]
     root["SnapshotState"] = snapshotState.map { .string($0) }

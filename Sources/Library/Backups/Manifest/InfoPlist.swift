@@ -17,7 +17,7 @@ package struct InfoPlist: Sendable {
   /// The date of the last backup of the device on this computer.
   package let lastBackup: KeychainDate?
   /// The identifiers of the installed apps.
-  package let installed: [String]
+  package let installedApps: [String]
   /// The app groups of each app, by app identifier.
   package let groups: [String: [String]]
   /// The App Store property lists of the apps, with their identifiers.
@@ -39,7 +39,7 @@ package struct InfoPlist: Sendable {
     macOSVersion = root["macOS Version"]?.stringValue
     productName = root["Product Name"]?.stringValue
     lastBackup = root["Last Backup Date"]?.dateValue
-    installed = (root["Installed Applications"]?.arrayValue ?? []).compactMap(\.stringValue)
+    installedApps = (root["Installed Applications"]?.arrayValue ?? []).compactMap(\.stringValue)
     groups = Self.groups(in: root["Applications"]?.dictionaryValue)
     storePropertyLists = (root["Applications"]?.dictionaryValue?.entries ?? []).compactMap { entry in
       guard let identifier = entry.key.stringValue,

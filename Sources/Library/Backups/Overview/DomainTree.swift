@@ -21,7 +21,7 @@ public struct DomainTree: Sendable, Equatable {
 
     init(_ name: String) { self.name = name }
 
-    /// Creates the sum of several nodes, without a name.
+    /// Creates a node without a name, with the sums of several nodes. It has no children.
     package init(sumOf nodes: some Sequence<Node>) {
       name = ""
       for node in nodes {

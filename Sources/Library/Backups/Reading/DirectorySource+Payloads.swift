@@ -42,6 +42,7 @@ extension DirectorySource {
     (try? payloads(of: directory, layout: layout, only: identifier))?.unusualPath(of: identifier)
   }
 
+  /// The payloads to find, and the layout that determines their usual paths.
   private struct Search {
     let layout: BackupLayout
     /// The only payload to find, or `nil` to list all.

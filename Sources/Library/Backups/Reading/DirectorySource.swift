@@ -204,7 +204,7 @@ package struct DirectorySource {
   ///
   /// - Throws: `.overLimit` if the file is larger than the limit.
   private func readAll(
-    of file: borrowing OpenFile, limit: Int, _ chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+    of file: borrowing OpenFile, limit: Int, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
     let (path, raw) = (file.path, file.descriptor.raw)
     guard file.byteCount <= limit else {
@@ -226,7 +226,7 @@ package struct DirectorySource {
         throw KeyhaulError(
           .overLimit, "\(path) grew beyond \(HumanReadable.grouped(Int64(limit))) bytes while it was being read")
       }
-      try chunk(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
   }
 

@@ -12,7 +12,7 @@ package struct StoredPayload {
     case file(_ path: String, BackupLayout, DirectoryHandle, DirectorySource)
     /// The current entry of a container.
     case currentEntry(ContainerReader.File, ContainerReader)
-    /// An entry of a container that must be searched.
+    /// An entry that must be found in its container.
     case searchedEntry(_ path: String, ContainerHandle)
   }
 

@@ -116,7 +116,7 @@ final class BackupDecryptor {
     let unreadableIdentifiers = Set(faults.map(\.fileIdentifier))
     unrelatedFiles += try files.forEachFile { (file) throws(KeyhaulError) in
       guard file.isPartOfBackup, !file.isLeftover else { return unrelatedFiles.append(file.name.shown) }
-      if let identifier = file.payload {
+      if let identifier = file.payloadIdentifier {
         if let readableFile = readableFiles[identifier], writtenIdentifiers.insert(identifier).inserted {
           try decrypt(file, readableFile, to: sink)
         } else if !unreadableIdentifiers.contains(identifier) {

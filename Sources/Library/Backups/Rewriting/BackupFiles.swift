@@ -24,7 +24,7 @@ struct BackupFiles {
     /// The size above which the file is not copied.
     let byteLimit: Int64
     /// The identifier, if the file is a payload.
-    let payload: String?
+    let payloadIdentifier: String?
     fileprivate let source: Source
 
     fileprivate enum Source {
@@ -33,7 +33,7 @@ struct BackupFiles {
     }
 
     /// Whether the file is at a path for payloads of the other layout. An updated device may leave such payloads.
-    var isLeftover: Bool { isPartOfBackup && payload == nil && BackupPath.payload(at: path) != nil }
+    var isLeftover: Bool { isPartOfBackup && payloadIdentifier == nil && BackupPath.payload(at: path) != nil }
 
     /// Whether the file is a log or journal of the file list.
     var isJournal: Bool { isPartOfBackup && MetadataFile.journals.contains { $0.path == path } }
@@ -42,7 +42,7 @@ struct BackupFiles {
     func forEachChunk(_ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void) throws(KeyhaulError) {
       switch source {
       case .directory(let files, let file): try files.forEachChunk(of: file, body)
-      case .container(let files, let file): try files.forEachChunk(of: file, body)
+      case .container(let reader, let file): try reader.forEachChunk(of: file, body)
       }
     }
 
@@ -82,9 +82,9 @@ struct BackupFiles {
     func lastBytes(_ count: Int) throws(KeyhaulError) -> [UInt8] {
       switch source {
       case .directory(let files, let file): return try files.lastBytes(count, of: file)
-      case .container(let files, let file):
+      case .container(let reader, let file):
         var end: [UInt8] = []
-        try files.forEachChunk(of: file) { (chunk) throws(KeyhaulError) in
+        try reader.forEachChunk(of: file) { (chunk) throws(KeyhaulError) in
           end = Array((end + chunk.suffix(count)).suffix(count))
         }
         return end
@@ -140,7 +140,7 @@ struct BackupFiles {
       try body(
         File(
           path: file.path, name: EntryName(file.path), isPartOfBackup: true, byteCount: file.byteCount,
-          modificationTime: 0, byteLimit: byteLimit(of: file.path), payload: payload(at: file.path),
+          modificationTime: 0, byteLimit: byteLimit(of: file.path), payloadIdentifier: payloadIdentifier(at: file.path),
           source: .directory(files, file)))
     }
   }
@@ -160,7 +160,7 @@ struct BackupFiles {
           File(
             path: path ?? file.name.shown, name: name, isPartOfBackup: path != nil, byteCount: file.byteCount,
             modificationTime: file.modificationTime, byteLimit: path.map(byteLimit) ?? limits.entryByteCount,
-            payload: path.flatMap(payload), source: .container(files, file)))
+            payloadIdentifier: path.flatMap(payloadIdentifier), source: .container(files, file)))
       }
     }
   }
@@ -196,8 +196,8 @@ struct BackupFiles {
     }
   }
 
-  /// Returns the identifier of a payload with its usual path.
-  private func payload(at path: String) -> String? {
+  /// Returns the identifier of the payload whose usual path this is, or `nil` if there is none.
+  private func payloadIdentifier(at path: String) -> String? {
     BackupPath.payload(at: path).flatMap { archive.layout.storedPath(of: $0) == path ? $0 : nil }
   }
 

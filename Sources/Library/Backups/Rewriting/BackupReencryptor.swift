@@ -42,12 +42,12 @@ final class BackupReencryptor<Random: RandomSource> {
   /// Determines the values that are required before the first byte is written.
   func prepare(_ files: BackupFiles) throws(KeyhaulError) {
     do throws(KeyhaulError) {
-      if !target.isCopy, let other = try files.unrelatedPaths().first {
-        throw KeyhaulError(.occupied, "\(quoted(other)) is not part of the backup and would be lost")
+      if !target.isCopy, let unrelatedPath = try files.unrelatedPaths().first {
+        throw KeyhaulError(.occupied, "\(quoted(unrelatedPath)) is not part of the backup and would be lost")
       }
       guard !encrypts else { return }
       try files.forEachFile { (file) throws(KeyhaulError) in
-        guard let identifier = file.payload, let key = try fileKey(of: identifier) else { return }
+        guard let identifier = file.payloadIdentifier, let key = try fileKey(of: identifier) else { return }
         plainByteCounts[identifier] = try plainByteCount(of: file, key: key)
       }
     } catch {
@@ -93,7 +93,7 @@ final class BackupReencryptor<Random: RandomSource> {
       guard file.isPartOfBackup || !target.isCopy else { return unrelatedFiles.append(file.name.shown) }
       guard !file.isLeftover else { return unlistedPaths.append(file.path) }
       let name = target.name(of: file)
-      if let identifier = file.payload {
+      if let identifier = file.payloadIdentifier {
         guard let record = try list.archive(of: identifier) else { return unlistedPaths.append(file.path) }
         try reencrypt(file, identifier, record, to: sink)
       } else if file.path == MetadataFile.manifest.path || file.path == MetadataFile.database.path {

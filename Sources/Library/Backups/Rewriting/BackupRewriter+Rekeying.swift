@@ -91,7 +91,7 @@ extension BackupRewriter {
     do throws(KeyhaulError) {
       try replace(.manifest, of: archive, in: directory, old: old, new: new)
     } catch {
-      // The seal with both manifests also matches the old one. The original seal is restored if possible.
+      // The seal with both manifests also matches the old manifest. The original seal is restored if possible.
       if let seals { try? replace(.seal, of: archive, in: directory, old: seals.withBothManifests, new: seals.old) }
       throw error
     }

@@ -34,11 +34,11 @@ struct DirectoryFiles {
     var unrelated: [String] = []
     var payloads: [(name: String, path: String)] = []
     var payloadDirectories: [String] = []
-    let entries = Set(try names(in: handle.descriptor, of: "", unrelated: &unrelated))
-    for name in BackupPath.metadataFileNames where entries.contains(name) {
+    let entryNames = Set(try names(in: handle.descriptor, of: "", unrelated: &unrelated))
+    for name in BackupPath.metadataFileNames where entryNames.contains(name) {
       try withFile(name, in: handle.descriptor, at: name, as: name, body)
     }
-    for name in entries.subtracting(BackupPath.metadataFileNames).sorted() {
+    for name in entryNames.subtracting(BackupPath.metadataFileNames).sorted() {
       if BackupPath.payload(at: name) != nil {
         if let path = try pathInBackup(name) { payloads.append((name, path)) } else { unrelated.append(name) }
       } else if BackupPath.isPayloadDirectory(name), try isDirectory(name) {
@@ -128,15 +128,15 @@ struct DirectoryFiles {
     } catch {
       throw KeyhaulError(.unreadable, "\(quoted(prefix)): \(error.reason)", errno: error)
     }
-    var texts: [String] = []
+    var validNames: [String] = []
     for name in names {
-      if let text = name.validText {
-        texts.append(text)
+      if let validName = name.validText {
+        validNames.append(validName)
       } else {
         unrelated.append(prefix + name.text)
       }
     }
-    return texts
+    return validNames
   }
 
   /// Opens a file and passes it to a closure.

@@ -98,8 +98,8 @@ final class KeychainReplacement {
   /// - Throws: `.occupied` if the directory has other files, which would be lost.
   func prepare(_ files: BackupFiles) throws(KeyhaulError) {
     do throws(KeyhaulError) {
-      guard let other = try files.unrelatedPaths().first else { return }
-      throw KeyhaulError(.occupied, "\(quoted(other)) is not part of the backup and would be lost")
+      guard let unrelatedPath = try files.unrelatedPaths().first else { return }
+      throw KeyhaulError(.occupied, "\(quoted(unrelatedPath)) is not part of the backup and would be lost")
     } catch {
       throw BackupInstaller(system: files.system).explain(error, path: "the backup", needs: nil)
     }

@@ -40,8 +40,8 @@ package struct BackupSeal: Sendable {
     switch (contents.form, shouldBeKeyed) {
     case (.keyed, true?), (.keyed, nil): break
     case (.keyed, false?): violations.append(SealViolation(name, .needlesslyKeyed))
-    case (.digests, true?): violations.append(SealViolation(name, .notKeyed))
-    case (.digests, false?), (.digests, nil):
+    case (.unkeyed, true?): violations.append(SealViolation(name, .notKeyed))
+    case (.unkeyed, false?), (.unkeyed, nil):
       let digest = try translatingErrors(in: name) { () throws(DataProtectionError) in
         try Digest.sha256(Array(contents.coveredBytes))
       }
@@ -97,7 +97,7 @@ package final class SealBuilder {
 
   /// Creates a seal builder.
   ///
-  /// - Parameter manifestKey: The key of a rewritten file list, or `nil` if the list is not encrypted.
+  /// - Parameter manifestKey: The key of the backup's file list, or `nil` if the list is not encrypted.
   package init(manifestKey: borrowing Secret?) throws(KeyhaulError) {
     switch manifestKey {
     case .none: key = nil
@@ -111,7 +111,7 @@ package final class SealBuilder {
   /// Returns whether the code of a keyed seal is correct. Without a key, returns whether the seal is unkeyed.
   func authenticates(_ sealFile: SealFile) throws(KeyhaulError) -> Bool {
     switch key {
-    case .none: return sealFile.form == .digests
+    case .none: return sealFile.form == .unkeyed
     case .some(let key):
       guard sealFile.form == .keyed else { return false }
       return try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in
@@ -122,7 +122,7 @@ package final class SealBuilder {
 
   /// Returns the seal of the given files.
   package func seal(of entries: [SealFile.Entry]) throws(KeyhaulError) -> SealFile {
-    try SealFile(entries, form: key == nil ? .digests : .keyed) { (coveredBytes) throws(KeyhaulError) in
+    try SealFile(entries, form: key == nil ? .unkeyed : .keyed) { (coveredBytes) throws(KeyhaulError) in
       try translatingErrors(in: MetadataFile.seal.path) { () throws(DataProtectionError) in
         switch key {
         case .none: try Digest.sha256(coveredBytes)

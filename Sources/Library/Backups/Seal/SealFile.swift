@@ -23,7 +23,7 @@ package struct SealFile: Sendable {
     /// HMAC-SHA-256 with a key that requires the password, so that every change is detected.
     case keyed = "hmac-sha256"
     /// SHA-256, which anyone can compute, so that only accidents are detected.
-    case digests = "sha256"
+    case unkeyed = "sha256"
   }
 
   /// A file in a seal.
@@ -120,12 +120,12 @@ package struct SealFile: Sendable {
       guard SealCoverage.includes(path) else { return nil }
     }
 
-    /// Returns whether this line may follow another. Only the manifest may have two lines, in the order of their
+    /// Returns whether this line may follow the previous one. Only the manifest may have two lines, in the order of their
     /// digests.
-    func follows(_ other: Line) -> Bool {
-      if other.path.lexicographicallyPrecedes(path) { return true }
-      guard path == other.path, path.elementsEqual(MetadataFile.manifest.path.utf8) else { return false }
-      return other.digits.lexicographicallyPrecedes(digits)
+    func follows(_ previousLine: Line) -> Bool {
+      if previousLine.path.lexicographicallyPrecedes(path) { return true }
+      guard path == previousLine.path, path.elementsEqual(MetadataFile.manifest.path.utf8) else { return false }
+      return previousLine.digits.lexicographicallyPrecedes(digits)
     }
 
     var entry: Entry {

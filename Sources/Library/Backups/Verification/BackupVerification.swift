@@ -75,8 +75,8 @@ public struct BackupVerification: Sendable, Equatable {
   public enum Verdict: String, Sendable {
     /// All checks are complete without a fault, and each file matches its recorded digest.
     case whole
-    /// There is no fault, but a check was omitted, or a change could not be detected in some files, which have no
-    /// digest or were not read.
+    /// There is no fault, but a check was omitted, or some files have no digest or were not read. A change in these files
+    /// could not be detected.
     case unproven
     /// There is at least one fault.
     case damaged
@@ -172,7 +172,8 @@ public struct BackupVerification: Sendable, Equatable {
   /// Whether the keychain refers to a different keybag, so that no device accepts it.
   package var isKeychainRefused: Bool { faults.contains { $0.kind == .keybagMismatch } }
 
-  /// The number of listed payloads that are not stored, without the keychain file.
+  /// The number of listed payloads that are not stored. If keys are available, the keychain file does not count, because
+  /// its own check reports it.
   public internal(set) var missingCount = 0
 }
 
@@ -271,9 +272,9 @@ extension BackupVerification {
 
   /// Adds the faults of payloads. Those above the limit are only counted.
   mutating func add(_ faults: SortedFaults) {
-    let listed = faults.first
-    for fault in listed { add(fault) }
-    if faults.count > listed.count { faultCount[.files, default: 0] += faults.count - listed.count }
+    let listedFaults = faults.firstFaults
+    for fault in listedFaults { add(fault) }
+    if faults.count > listedFaults.count { faultCount[.files, default: 0] += faults.count - listedFaults.count }
   }
 
   /// Records the result of a check.

@@ -22,7 +22,7 @@ extension BackupVerifier {
         guard progress(totals.readByteCount, stored.byteCount) else { throw Self.cancelled }
       }
     }
-    arePayloadsSealChecked = true
+    arePayloadsComparedWithSeal = true
   }
 
   private mutating func verifyConcurrently(
@@ -101,7 +101,7 @@ extension BackupVerifier {
       if reportsFaults { add(error, of: file, &totals) }
       return
     }
-    let (record, scan) = (reading.record, reading.payload)
+    let (record, scan) = (reading.record, reading.scan)
     totals.readByteCount += scan.storedByteCount
     if isKeychain { totals.isKeychainRead = true }
     switch scan.matches(record?.digest) {
@@ -124,7 +124,7 @@ extension BackupVerifier {
   private func recordPlaintext(
     _ reading: PayloadReader.Reading, of file: ListedFile, _ totals: inout FileCheckTotals
   ) {
-    let (name, scan) = (Self.name(of: file), reading.payload)
+    let (name, scan) = (Self.name(of: file), reading.scan)
     guard scan.hasValidPadding else {
       let lastBlockOffset = max(0, scan.storedByteCount - Int64(RandomAccessDecryptor.blockByteCount))
       totals.faults.add(

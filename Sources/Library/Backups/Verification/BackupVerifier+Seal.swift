@@ -20,7 +20,7 @@ extension BackupVerifier {
       readByteCount += stored.byteCount(of: payload.fileIdentifier) ?? 0
       guard progress(readByteCount, stored.byteCount) else { throw Self.cancelled }
     }
-    arePayloadsSealChecked = true
+    arePayloadsComparedWithSeal = true
   }
 
   /// Reports the files that do not match the seal, and checks the seal's code.
@@ -28,11 +28,11 @@ extension BackupVerifier {
     with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
     guard let seal = archive.seal else { return verification.skip(.seal, reason: unsealedText) }
-    if !arePayloadsSealChecked { try readSealedPayloads(progress) }
+    if !arePayloadsComparedWithSeal { try readSealedPayloads(progress) }
     // A changed seal is reported first, because it proves nothing about the files.
     let reason = try authenticate(with: keys)
     for violation in seal.violations { add(violation) }
-    if arePayloadsSealChecked, let sealVerifier {
+    if arePayloadsComparedWithSeal, let sealVerifier {
       sealVerifier.finish()
       for violation in sealVerifier.violations { add(violation) }
     }
@@ -47,7 +47,7 @@ extension BackupVerifier {
       return verification.conclude(.seal, sealVerifier == nil ? "the seal cannot be read" : matches)
     }
     guard archive.canReadPayloads else { return verification.skip(.seal, reason: Self.streamReason) }
-    verification.isEachFileSealed = arePayloadsSealChecked
+    verification.isEachFileSealed = arePayloadsComparedWithSeal
     if let reason {
       verification.skip(.seal, reason: "\(matches); \(reason)")
     } else {

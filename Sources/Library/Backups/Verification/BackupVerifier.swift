@@ -9,7 +9,8 @@ struct BackupVerifier {
   var verification: BackupVerification
   /// The check of the seal, or `nil` if the backup has no readable seal.
   var sealVerifier: SealVerifier?
-  var arePayloadsSealChecked = false
+  /// Whether all payloads were compared with the seal.
+  var arePayloadsComparedWithSeal = false
   /// The number of payloads that are read concurrently.
   var jobs: Int
 

@@ -54,11 +54,11 @@ struct SortedFaults {
     count += 1
     faults.append(fault)
     // Sorting only after the count has exceeded twice the limit avoids a sort after each addition.
-    if faults.count > 2 * limit { faults = first }
+    if faults.count > 2 * limit { faults = firstFaults }
   }
 
   /// The sorted faults, up to the limit.
-  var first: [BackupVerification.Fault] {
+  var firstFaults: [BackupVerification.Fault] {
     Array(
       faults.sorted { ($0.file ?? "", $0.kind.rawValue) < ($1.file ?? "", $1.kind.rawValue) }.prefix(limit))
   }

@@ -17,13 +17,13 @@ package final class PayloadReader: Sendable {
     /// The file's record in the file list.
     package let record: FileRecord?
     /// The result of reading its bytes.
-    package let payload: PayloadScan
-    /// Whether the payload matches the seal, or `nil` if there is none or it was not compared.
+    package let scan: PayloadScan
+    /// Whether the payload matches the seal, or `nil` if there is no seal or the payload was not compared.
     package var matchesSeal: Bool?
 
     /// Whether the file is unchanged, according to the digest in the list and the seal, or `nil` if there is neither.
     package var isUnchanged: Bool? {
-      let matchesDigest = payload.matches(record?.digest)
+      let matchesDigest = scan.matches(record?.digest)
       return matchesDigest == false || matchesSeal == false ? false : matchesDigest ?? matchesSeal
     }
   }
@@ -37,18 +37,18 @@ package final class PayloadReader: Sendable {
   /// - Throws: The errors of `BackupArchive.readPayload(of:with:chunk:)`.
   package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
-    _ chunk: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
+    _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
     let digests = digestsOfFirstRead
     let scanner = try PayloadScanner(of: file, in: archive, with: keys)
     let hasher = try archive.payloadHasher()
     let firstReading = Reading(
-      record: scanner.record, payload: try scanner.run(payload.observed(by: hasher), digests: digests, chunk))
+      record: scanner.record, scan: try scanner.run(payload.observed(by: hasher), digests: digests, body))
     let matchesSeal = try hasher.flatMap { (hasher) throws(KeyhaulError) in
       try archive.matchesSeal(payload, by: hasher)
     }
     var reading = try recheckingPlaintext(firstReading, of: file, digests, with: keys) { () throws(KeyhaulError) in
-      try chunk(UnsafeRawBufferPointer(start: nil, count: 0))
+      try body(UnsafeRawBufferPointer(start: nil, count: 0))
     }
     reading.matchesSeal = matchesSeal
     return reading
@@ -66,7 +66,7 @@ package final class PayloadReader: Sendable {
     let digests = digestsOfFirstRead
     let scanner = try PayloadScanner(of: file, in: archive, with: keys)
     let reading = Reading(
-      record: scanner.record, payload: try scanner.measure(payload, digests: digests, whileReading: whileReading))
+      record: scanner.record, scan: try scanner.measure(payload, digests: digests, whileReading: whileReading))
     return try recheckingPlaintext(reading, of: file, digests, with: keys, whileReading: whileReading)
   }
 
@@ -80,7 +80,7 @@ package final class PayloadReader: Sendable {
     _ reading: Reading, of file: ListedFile, _ digests: PayloadScanner.Digests, with keys: ClassKeys?,
     whileReading: () throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) -> Reading {
-    guard digests == .stored, reading.payload.matches(reading.record?.digest) == false else { return reading }
+    guard digests == .stored, reading.scan.matches(reading.record?.digest) == false else { return reading }
     let scanner = try PayloadScanner(of: file, in: archive, with: keys)
     // Without decryption, there is only one digest.
     guard scanner.decrypts else { return reading }
@@ -93,10 +93,10 @@ package final class PayloadReader: Sendable {
       return reading
     }
     // The second result counts only if the bytes are the same.
-    guard secondScan.storedSHA1 == reading.payload.storedSHA1, secondScan.matches(reading.record?.digest) == true else {
+    guard secondScan.storedSHA1 == reading.scan.storedSHA1, secondScan.matches(reading.record?.digest) == true else {
       return reading
     }
     hasPlainDigests.store(true, ordering: .relaxed)
-    return Reading(record: reading.record, payload: secondScan)
+    return Reading(record: reading.record, scan: secondScan)
   }
 }

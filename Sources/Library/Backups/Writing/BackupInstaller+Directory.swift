@@ -72,7 +72,7 @@ extension BackupInstaller {
   /// Checks that `placeDirectory` would accept a destination, without writing.
   ///
   /// - Throws: `.occupied` if it would not.
-  func requireDirectory(at path: String, named directoryName: String?, replace: Bool) throws(KeyhaulError) {
+  func requirePlaceableDirectory(at path: String, named directoryName: String?, replace: Bool) throws(KeyhaulError) {
     let target = try resolve(path, named: directoryName)
     try requireReplaceable(target, replace: replace, in: try openDirectory(target.destination.parent))
   }

@@ -49,8 +49,8 @@ package struct BackupInstaller: Sendable {
     do throws(KeyhaulError) {
       switch destination {
       case .directory(let path):
-        try requireDirectory(at: path, named: BackupDirectory.name(for: identifier), replace: replace)
-      case .file(let path, _): try requireFile(at: path, replace: replace)
+        try requirePlaceableDirectory(at: path, named: BackupDirectory.name(for: identifier), replace: replace)
+      case .file(let path, _): try requirePlaceableFile(at: path, replace: replace)
       case .stream: break
       }
     } catch {
@@ -101,7 +101,7 @@ extension BackupInstaller {
     try systemCall { () throws(Errno) in try system.openDirectory(path) }
   }
 
-  /// Syncs a directory's entries, with the new backup already in place. Returns whether this succeeded.
+  /// Syncs the entries of a directory after the new backup was placed in it. Returns whether this succeeded.
   package func syncEntries(of parent: borrowing OwnedFileDescriptor) -> Bool {
     do throws(Errno) {
       try system.syncDirectory(parent)
@@ -193,8 +193,10 @@ extension BackupInstaller {
     }
   }
 
-  /// Checks in advance whether a file can be placed.
-  func requireFile(at path: String, replace: Bool) throws(KeyhaulError) {
+  /// Checks in advance that a file can be placed.
+  ///
+  /// - Throws: `.occupied` if it cannot, or the error of a failed system call.
+  func requirePlaceableFile(at path: String, replace: Bool) throws(KeyhaulError) {
     guard let destination = DestinationPath(path) else {
       throw KeyhaulError(.occupied, "\(quoted(path)) is not a valid file name")
     }

@@ -88,16 +88,16 @@ final class DirectorySink: StoredFileSink {
 
   /// Creates a hard link to a file. Returns `false` if this is impossible, for example because the file has a different
   /// owner. The caller then copies the file.
-  func link(_ path: String, from other: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool {
+  func link(_ path: String, from sourceDirectory: DirectoryHandle, _ status: FileStatus) throws(KeyhaulError) -> Bool {
     let linkStatus: FileStatus?
     do throws(Errno) {
       let names = path.split(separator: "/").map(String.init)
       if names.count == 2 {
         let inner = try innerDirectory(names[0])
-        guard try link(path, from: other, as: names[1], in: inner) else { return false }
+        guard try link(path, from: sourceDirectory, as: names[1], in: inner) else { return false }
         linkStatus = try system.status(of: names[1].systemName, in: inner)
       } else {
-        guard try link(path, from: other, as: path, in: directory) else { return false }
+        guard try link(path, from: sourceDirectory, as: path, in: directory) else { return false }
         linkStatus = try system.status(of: path.systemName, in: directory)
       }
     } catch {
@@ -110,10 +110,10 @@ final class DirectorySink: StoredFileSink {
   }
 
   private func link(
-    _ path: String, from other: DirectoryHandle, as name: String, in directory: borrowing OwnedFileDescriptor
+    _ path: String, from sourceDirectory: DirectoryHandle, as name: String, in directory: borrowing OwnedFileDescriptor
   ) throws(Errno) -> Bool {
     do throws(Errno) {
-      try system.linkFile(path, in: other.descriptor, as: name, in: directory)
+      try system.linkFile(path, in: sourceDirectory.descriptor, as: name, in: directory)
       return true
     } catch {
       // Without a hard link, the file is copied. If that fails as well, its error is reported.

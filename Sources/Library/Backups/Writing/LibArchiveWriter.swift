@@ -7,7 +7,7 @@ import SystemPackage
 final class LibArchiveWriter {
   private let handle: OpaquePointer
   private let sink: Sink
-  private let times: ClosedRange<Int64>
+  private let supportedTimes: ClosedRange<Int64>
   /// The remaining size of the current entry.
   private var missingByteCount: Int64 = 0
 
@@ -45,7 +45,7 @@ final class LibArchiveWriter {
     guard let handle = archive_write_new() else { throw ContainerLibrary.writeFailure }
     self.handle = handle
     self.sink = sink
-    times = Self.times(of: format)
+    supportedTimes = Self.supportedTimes(of: format)
     try setFormat(format, compresses: compresses)
     // By default, libarchive pads the compressed stream with zeros, which Zstandard readers reject. A last block of one
     // byte prevents this.
@@ -100,7 +100,7 @@ final class LibArchiveWriter {
     archive_entry_set_uid(entry, 0)
     archive_entry_set_gid(entry, 0)
     archive_entry_set_size(entry, byteCount)
-    let time = min(max(modificationTime, times.lowerBound), times.upperBound)
+    let time = min(max(modificationTime, supportedTimes.lowerBound), supportedTimes.upperBound)
     archive_entry_set_mtime(entry, time_t(time), 0)
     let result = (isText ? NameEncoding.utf8 : .bytes).run { archive_write_header(handle, entry) }
     // libarchive warns about a tar entry whose name is not text, but writes it, marked as bytes (`hdrcharset`).
@@ -113,7 +113,7 @@ final class LibArchiveWriter {
   /// A tar's field has 11 octal digits (POSIX pax, `ustar` interchange format). A zip supports years up to 2107 (PKWARE
   /// APPNOTE 4.4.6) and an additional 32-bit time. libarchive 3.6 truncates larger values, and reads from `NULL` for
   /// years with more than 32 bits.
-  private static func times(of format: ContainerFormat) -> ClosedRange<Int64> {
+  private static func supportedTimes(of format: ContainerFormat) -> ClosedRange<Int64> {
     format == .zip ? 0...Int64(UInt32.max) : 0...0o77_777_777_777
   }
 

@@ -11,7 +11,7 @@ package enum InstalledApps {
     var names: [String: String] = [:]
     for entry in entries(in: archive) { if let identifier = entry.key.stringValue { names[identifier] = identifier } }
     guard let info = archive.computerProperties else { return names }
-    for identifier in info.installed { names[identifier] = names[identifier] ?? identifier }
+    for identifier in info.installedApps { names[identifier] = names[identifier] ?? identifier }
     names.merge(info.storeNames) { $1 }
     return names
   }
@@ -44,7 +44,7 @@ package enum InstalledApps {
   private static func listedIdentifiers(
     in archive: BackupArchive, _ storeIdentifiers: some Sequence<String>
   ) -> Set<String> {
-    let infoIdentifiers = Set(archive.computerProperties?.installed ?? []).union(storeIdentifiers)
+    let infoIdentifiers = Set(archive.computerProperties?.installedApps ?? []).union(storeIdentifiers)
     if !infoIdentifiers.isEmpty { return infoIdentifiers }
     return Set(entries(in: archive).filter(isApp).compactMap(\.key.stringValue))
   }

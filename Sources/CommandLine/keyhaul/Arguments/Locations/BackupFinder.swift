@@ -15,7 +15,7 @@ final class BackupFinder {
   static let maximumNameCount = 200_000
 
   /// The file name extensions of single-file backups. Files with other names are recognized by their first bytes.
-  static let endings = ContainerFormat.allCases.flatMap(\.endings) + [".backup"]
+  static let endings = ContainerFormat.allCases.flatMap(\.fileExtensions) + [".backup"]
   /// The signature in a tar header, and its offset in bytes. Source: POSIX, pax, "ustar Interchange Format".
   private static let tarSignature = (offset: 257, text: Array("ustar".utf8))
 

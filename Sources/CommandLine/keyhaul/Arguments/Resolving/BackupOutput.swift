@@ -7,7 +7,7 @@ enum BackupOutput {
     "The backup to write: a folder (ends in /) or one file (\(endings.joined(separator: ", "))); "
     + "- writes a tar to standard output."
 
-  private static let endings = ContainerFormat.allCases.compactMap(\.endings.first)
+  private static let endings = ContainerFormat.allCases.compactMap(\.fileExtensions.first)
   /// The extensions of formats that are not written. A tar with such a name would mislead the next program.
   private static let unsupportedEndings = [
     ".7z", ".rar", ".xz", ".txz", ".bz2", ".tbz", ".tbz2", ".lz", ".lzma", ".lz4", ".br", ".z", ".dmg", ".iso", ".cpio",

@@ -5,7 +5,7 @@ extension BackupUnlocker {
   /// an unusually high one.
   func checkIterationCount() throws(CommandError) {
     do throws(KeyhaulError) {
-      try BackupKey.checkRounds(of: archive, acceptingAtMost: options.maximumIterations)
+      try BackupKey.checkIterations(of: archive, acceptingAtMost: options.maximumIterations)
     } catch {
       throw CommandError(backup: error, name: name)
     }

@@ -77,21 +77,22 @@ struct ExtractionPaths {
     }
     var index = try addDirectory(domain[...], in: 0)
     guard let path else { return index }
-    for part in path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-      index = try addDirectory(part, in: index)
+    for component in path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+      index = try addDirectory(component, in: index)
     }
     last = (domain, path, index)
     return index
   }
 
-  private mutating func addDirectory(_ part: ArraySlice<UInt8>, in parent: Int) throws(KeyhaulError) -> Int {
-    let key = DirectoryKey(parent: parent, bytes: Array(part))
+  private mutating func addDirectory(_ component: ArraySlice<UInt8>, in parent: Int) throws(KeyhaulError) -> Int {
+    let key = DirectoryKey(parent: parent, bytes: Array(component))
     if let index = indices[key] { return index }
     guard directories.count < Self.maximumDirectoryCount else {
       throw KeyhaulError(
         .overLimit, "its files are in more than \(HumanReadable.grouped(Int64(Self.maximumDirectoryCount))) folders")
     }
-    let name = try uniqueName(try SafeName.name(of: part), in: parent, distinguishedBy: Array("\(parent)/".utf8) + part)
+    let original: [UInt8] = Array("\(parent)/".utf8) + component
+    let name = try uniqueName(try SafeName.name(of: component), in: parent, distinguishedBy: original)
     directories.append(Directory(parent: parent, name: name))
     indices[key] = directories.count - 1
     return directories.count - 1
@@ -102,9 +103,9 @@ struct ExtractionPaths {
 
   /// Returns the name of a file or link in its directory.
   mutating func name(
-    of part: ArraySlice<UInt8>, in directory: Int, identifier: String
+    of component: ArraySlice<UInt8>, in directory: Int, identifier: String
   ) throws(KeyhaulError) -> String {
-    try uniqueName(try SafeName.name(of: part), in: directory, distinguishedBy: Array(identifier.utf8))
+    try uniqueName(try SafeName.name(of: component), in: directory, distinguishedBy: Array(identifier.utf8))
   }
 
   /// Returns the name if it is unused in the directory, otherwise the name with hash digits. Marks the result as used.

@@ -13,13 +13,13 @@ enum SafeName {
   private static let digitCount = 8
 
   /// Returns the safe name of a component, unchanged if it is valid.
-  static func name(of part: some StringProtocol) throws(KeyhaulError) -> String {
-    try name(of: Array(part.utf8))
+  static func name(of component: some StringProtocol) throws(KeyhaulError) -> String {
+    try name(of: Array(component.utf8))
   }
 
-  /// Returns the safe name of bytes that may not be UTF-8.
-  static func name(of part: some Collection<UInt8>) throws(KeyhaulError) -> String {
-    let text = DecodedName(part).text
+  /// Returns the safe name of a component that may not be UTF-8.
+  static func name(of component: some Collection<UInt8>) throws(KeyhaulError) -> String {
+    let text = DecodedName(component).text
     switch text {
     // Two adjacent slashes have an empty component between them.
     case "": return "%2F"
@@ -29,7 +29,7 @@ enum SafeName {
     }
     let isPrintableASCII = text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "/") }
     let name = isPrintableASCII ? text : escaped(text)
-    return name.utf8.count <= maximumByteCount ? name : try distinguished(name, by: Array(part))
+    return name.utf8.count <= maximumByteCount ? name : try distinguished(name, by: Array(component))
   }
 
   /// Returns the name with hash digits of `original` appended, shortened if necessary.
@@ -93,10 +93,10 @@ enum SymlinkPolicy {
   /// - Parameter depth: The number of directories between the folder and the link, including the domain.
   static func staysInside(_ target: String, depth: Int) -> Bool {
     guard !target.isEmpty, target.utf8.count <= maximumByteCount, !target.utf8.contains(0) else { return false }
-    let parts = target.split(separator: "/", omittingEmptySubsequences: false)
-    let isAbsolute = parts.first == ""
+    let components = target.split(separator: "/", omittingEmptySubsequences: false)
+    let isAbsolute = components.first == ""
     guard !isAbsolute else { return false }
-    let leadingDots = parts.prefix { $0 == ".." || $0 == "." }
-    return leadingDots.count { $0 == ".." } <= depth && !parts.dropFirst(leadingDots.count).contains("..")
+    let leadingDots = components.prefix { $0 == ".." || $0 == "." }
+    return leadingDots.count { $0 == ".." } <= depth && !components.dropFirst(leadingDots.count).contains("..")
   }
 }

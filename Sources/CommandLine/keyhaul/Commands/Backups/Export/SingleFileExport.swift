@@ -136,7 +136,7 @@ struct SingleFileExport {
     } catch {
       throw failure ?? CommandError(backup: error, name: loaded.name)
     }
-    guard reading.payload.hasValidPadding else {
+    guard reading.scan.hasValidPadding else {
       throw CommandError(
         .damaged, "\(domain)/\(path) is damaged in \(loaded.name)",
         why: "its stored form does not end with valid padding",
@@ -150,8 +150,8 @@ struct SingleFileExport {
   private func report(
     _ reading: PayloadReader.Reading, of loaded: LoadedBackup, in session: Session
   ) throws(CommandError) -> CommandExitStatus {
-    let matchesDigest = reading.payload.matches(reading.record?.digest)
-    let plainByteCount = reading.payload.plainByteCount
+    let matchesDigest = reading.scan.matches(reading.record?.digest)
+    let plainByteCount = reading.scan.plainByteCount
     let isUnchanged = reading.isUnchanged ?? true
     if !isUnchanged { warnAboutChange(matchesDigest: matchesDigest, in: session) }
     if let size = reading.record?.size, size != plainByteCount {
