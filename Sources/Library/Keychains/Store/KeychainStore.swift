@@ -255,10 +255,12 @@ package final class KeychainStore: Sendable {
     try write(isBulk: true, EmptyData.normalize(in:))
   }
 
-  /// The location of the data that undoes an unfinished transaction.
+  /// SQLite's protection of the file against an unfinished transaction.
   enum Journal: String {
+    /// Changed pages are written to a log, and to the file only after the transaction.
     case writeAheadLog = "WAL"
-    /// In memory. If the process is killed, the file is damaged, so this is only for a new file (`provision`).
+    /// The original pages are kept in memory. If the process is killed, the file is damaged, so this is only for a new
+    /// file (`provision`).
     case memory = "MEMORY"
   }
 
