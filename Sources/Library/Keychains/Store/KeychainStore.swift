@@ -75,8 +75,8 @@ package final class KeychainStore: Sendable {
   /// - Parameters:
   ///   - path: The path of `keychain-2.db` in a device's folder.
   ///   - durability: The time from which a change survives a power failure.
-  ///   - isForReading: Whether the file is opened only for reading. Empty data is then not normalized; searches find such
-  ///     rows too.
+  ///   - isForReading: Whether the caller only reads items. Empty data is then not normalized; searches find such rows
+  ///     too.
   ///   - shouldContinue: Called between the items of a large change. If it returns `false`, the change is rolled back and
   ///     throws `.cancelled`.
   /// - Throws: `.storeDamaged` for a link, a file that is not a database, a different schema, a trigger or a view;
