@@ -22,8 +22,8 @@ struct DeviceServeTests {
       ("device serve d --trust once --json", "the log of the server is text"),
       ("device serve d --no-input", "nobody can be asked which computers to trust"),
     ])
-  func usageErrors(call: String, message: String) throws {
-    let outcome = try sandbox.run("keyhaul \(call)")
+  func usageErrors(line: String, message: String) throws {
+    let outcome = try sandbox.run("keyhaul \(line)")
     #expect(outcome.status == 64, "\(outcome)")
     #expect(outcome.errors.contains(message), "\(outcome.errors)")
     #expect(outcome.output == "")

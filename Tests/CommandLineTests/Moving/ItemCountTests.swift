@@ -96,7 +96,8 @@ struct ItemCountTests {
       for (outlook, counts) in zip(outlooks, [newDeviceCounts, sameDeviceCounts]) {
         check(outlook, against: counts, of: phone)
       }
-      try checkOutlookText(of: source, new: newDeviceCounts, same: sameDeviceCounts, phone: phone, in: sandbox)
+      try checkOutlookText(
+        of: source, newDevice: newDeviceCounts, sameDevice: sameDeviceCounts, phone: phone, in: sandbox)
       let page = try sandbox.succeed("\(line) --format html -o -")
       let unusableCount = source.isEncrypted ? phone.enclaveKeyCount : 0
       let newDeviceWarning = unusableCount == 0 ? "" : "\(unusableCount) unusable there · "
@@ -122,18 +123,18 @@ struct ItemCountTests {
     }
   }
 
-  /// Checks the table in the text of a plan, which has a column for each of the two restores.
+  /// Checks the table in the text of a plan. Its columns are a restore to a new device and to the same device.
   private func checkOutlookText(
-    of source: Source, new: RestoreCounts, same: RestoreCounts, phone: Phone, in sandbox: PhoneSandbox
+    of source: Source, newDevice: RestoreCounts, sameDevice: RestoreCounts, phone: Phone, in sandbox: PhoneSandbox
   ) throws {
     let text = unwrapped(try sandbox.succeed("plan \(source.name) \(source.flags) -v"))
-    var rows = ["+ move or are restored \(new.arriving) \(same.arriving)"]
+    var rows = ["+ move or are restored \(newDevice.arriving) \(sameDevice.arriving)"]
     if phone.enclaveKeyCount > 0 {
       if source.isEncrypted { rows.append("of them unusable there \(phone.enclaveKeyCount) 0") }
       rows.append("of them whose keys may not work there 0 \(phone.enclaveKeyCount)")
     }
     let stayTitle = source.name == phone.name ? "< stay behind" : "< in the backup, but stay behind"
-    rows.append("\(stayTitle) \(new.staying) \(same.staying)")
+    rows.append("\(stayTitle) \(newDevice.staying) \(sameDevice.staying)")
     rows.append("! cannot be read 0 0")
     rows.append("x never in a backup \(phone.neverInBackupCount) \(phone.neverInBackupCount)")
     rows.append("total \(phone.itemCount) \(phone.itemCount)")

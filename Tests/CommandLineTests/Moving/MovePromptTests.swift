@@ -48,7 +48,7 @@ struct MovePromptTests {
     #expect(empty.status == 12 && empty.errors.hasPrefix("error: the password of b.tar is empty\n"))
   }
 
-  @Test("Every command that decrypts a backup asks again after a wrong password", arguments: DecryptingCommands.all)
+  @Test("Every command that needs a backup's password asks again after a wrong one", arguments: DecryptingCommands.all)
   func wrongPasswordOfCommands(line: String) throws {
     let sandbox = try PhoneSandbox()
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
@@ -75,7 +75,7 @@ struct MovePromptTests {
     #expect(outcome.terminal == expectedPrompts.joined())
   }
 
-  @Test("If a wrong password was not typed, Keyhaul does not ask for the password")
+  @Test("After a wrong password from a file, a descriptor or a command, Keyhaul does not ask for the password")
   func wrongPasswordElsewhere() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array("hunter2\n".utf8), to: ".wrong")

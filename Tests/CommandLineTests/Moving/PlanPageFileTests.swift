@@ -41,10 +41,10 @@ struct PlanPageFileTests {
     arguments: [
       "plan family.backup --to new-phone", "inspect family.backup", "diff family.backup family.backup",
     ])
-  func refusedBeforePassword(_ call: String) throws {
+  func refusedBeforePassword(_ command: String) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "family.backup")
     let refused = try sandbox.devices.runOnTerminal(
-      "\(call) --format html".split(separator: " ").map(String.init))
+      "\(command) --format html".split(separator: " ").map(String.init))
     #expect(refused.status == 64)
     #expect(refused.terminal.contains("an HTML page cannot be read on a terminal"))
     #expect(!refused.terminal.contains("Password"))
@@ -86,9 +86,9 @@ struct PlanPageFileTests {
     // Without --format html, the comparison has no page, and it is not a plan that can be saved.
     #expect(try sandbox.keyhaul("plan b.tar --to new-phone --password-file .bp --compare -o compare").status == 64)
     // For a device, the page lists the items that are never in a backup, by app.
-    let device = try sandbox.succeed("plan old-phone --to new-phone --compare --format html -o -")
-    #expect(device.contains("Export or move the protected data in the app."))
-    #expect(device.contains("<span>old-phone.backup</span>"))
+    let pageOfDevice = try sandbox.succeed("plan old-phone --to new-phone --compare --format html -o -")
+    #expect(pageOfDevice.contains("Export or move the protected data in the app."))
+    #expect(pageOfDevice.contains("<span>old-phone.backup</span>"))
   }
 
   @Test("The commands on the page of a device's plan begin with a backup, and end with its restore")

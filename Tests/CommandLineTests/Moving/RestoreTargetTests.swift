@@ -7,7 +7,7 @@ import Testing
 struct RestoreTargetTests {
   /// A kind of damage to the backup.
   enum Damage: String, CaseIterable, Sendable {
-    case none, noStatus, unfinished, changedKeychain, cutKeychain, noKeychain, cutManifestList, cutManifestDatabase,
+    case none, noStatus, unfinished, changedKeychain, cutKeychain, noKeychain, cutManifestPlist, cutManifestDatabase,
       changedClassKey, missingClass7, damagedUnusedClassKey, brokenSeal
   }
 
@@ -43,7 +43,7 @@ struct RestoreTargetTests {
     case .changedKeychain: try sandbox.flipMiddleBit(of: "b/\(keychain)")
     case .cutKeychain: try edit(keychain) { $0.removeLast($0.count / 2) }
     case .noKeychain: try sandbox.devices.run("rm b/\(keychain) b/Keyhaul.seal")
-    case .cutManifestList: try edit("Manifest.plist") { $0.removeLast($0.count / 2) }
+    case .cutManifestPlist: try edit("Manifest.plist") { $0.removeLast($0.count / 2) }
     case .cutManifestDatabase: try edit("Manifest.db") { $0.removeLast($0.count / 2) }
     case .brokenSeal: try edit("Info.plist", keepingSeal: true) { $0[$0.count / 2] ^= 1 }
     case .changedClassKey: try sandbox.editKeybagField("WPKY", ofClass: 11, in: "b") { $0[0] ^= 1 }

@@ -152,7 +152,7 @@ extension AttributeCode {
   package static let valueData: AttributeCode = "v_Data"
   /// The digest of the primary key, which is computed and never stored.
   package static let primaryKeyDigest: AttributeCode = "v_pk"
-  /// The access control as a device serializes it (`kSecAttrAccessControl`); an item with one is in no backup.
+  /// The access control as a device serializes it (`kSecAttrAccessControl`). No backup has such an item.
   package static let accessControl: AttributeCode = "accc"
   /// Whether deleting the item leaves a tombstone; only in queries (`kSecUseTombstones`).
   package static let useTombstone: AttributeCode = "u_Tomb"

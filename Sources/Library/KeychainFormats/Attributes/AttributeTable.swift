@@ -224,7 +224,7 @@ package enum AttributeTable {
       row("unwp", .number, "LIACH", "kSecAttrCanUnwrap"),
     ] + tail
 
-  /// The common columns after those of the kind.
+  /// The columns that every kind has, after the kind's own columns.
   private static let tailColumns: [AttributeDefinition] = [
     row("data", .encryptedData, "LB"),
     row("agrp", .string, "PLAHNU", "kSecAttrAccessGroup"),

@@ -30,7 +30,7 @@ package struct PreferencesFile {
     self.valueIndexes = valueIndexes
   }
 
-  /// Returns the strings in the array with a name; `nil` if no value with the name is an array.
+  /// Returns the strings in a named array; `nil` if there is no value with the name, or if it is not an array.
   package func strings(_ name: String) throws(FormatError) -> [String]? {
     guard let index = valueIndexes[name], case .array(let elements) = try document.object(at: index) else { return nil }
     guard elements.count <= Self.maximumValueCount else {
@@ -46,7 +46,8 @@ package struct PreferencesFile {
     return strings
   }
 
-  /// Returns the ASCII string with a name, copied into memory that is wiped; `nil` if no value with the name is one.
+  /// Returns a named ASCII string, copied into memory that is wiped; `nil` if there is no value with the name, or if it
+  /// is not an ASCII string.
   package func sensitiveString(_ name: String) throws(FormatError) -> SensitiveBytes? {
     guard let index = valueIndexes[name], case .asciiString(let range) = try document.object(at: index) else {
       return nil

@@ -7,7 +7,7 @@ package struct DecodedName: Sendable, Hashable {
   /// The name's bytes if they are not UTF-8, otherwise `nil`.
   package let undecodedBytes: [UInt8]?
 
-  /// Decodes UTF-8. The parts of a path are decoded separately, so a part is escaped in the path as it is on its own.
+  /// Decodes UTF-8. The parts of a path are decoded separately, so a part has the same text alone and in a path.
   package init(_ bytes: some Collection<UInt8>) {
     // `String(utf8:)` is faster, but requires contiguous bytes.
     let contiguousText = bytes.withContiguousStorageIfAvailable { String(utf8: UnsafeRawBufferPointer($0)) }
@@ -21,7 +21,7 @@ package struct DecodedName: Sendable, Hashable {
     undecodedBytes = Array(bytes)
   }
 
-  /// Decodes UTF-16. An unpaired surrogate is treated as the three bytes of its UTF-8 form.
+  /// Decodes UTF-16. An unpaired surrogate counts as three invalid bytes: those that UTF-8 would have for it.
   package init(utf16 units: [UInt16]) {
     var bytes: [UInt8] = []
     var parser = Unicode.UTF16.ForwardParser()

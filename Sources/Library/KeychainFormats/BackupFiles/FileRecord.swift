@@ -106,7 +106,8 @@ extension FileRecord {
 }
 
 extension FileRecord {
-  /// Reads the archive in a manifest's row. References are accepted at any level, and values may be bare or wrapped.
+  /// Reads the archive in a manifest's row. Each value may be stored in the record itself or behind references. Text and
+  /// data may be wrapped in an object (`NS.string`, `NS.data`).
   ///
   /// - Throws: `.malformed` with the name of the field; `.overLimit` for more keys than `maximumKeyCount`; the errors
   ///   of reading a property list. Objects that no field refers to are not checked.

@@ -73,7 +73,7 @@ extension KeychainBackupFile {
     /// The offset of the blob in the file, in bytes from its start, or `nil` if the entry is not from a file.
     package var blobOffset: Int? { blobStart == .max ? nil : Int(blobStart) }
 
-    /// Removes the offset. It refers to a converted copy and not to the original file.
+    /// Removes the offset, which is an offset in a converted copy and not in the original file.
     mutating func clearOffset() { blobStart = .max }
   }
 }

@@ -53,7 +53,7 @@ extension KeychainBackupFile {
       return valueIndexes
     }
 
-    /// Reserves memory once for the entries of all kinds, because a growing array is in memory twice.
+    /// Reserves memory once for the entries of all kinds, because an array is in memory twice while it grows.
     private mutating func reserveEntries(_ valueIndexes: [String: Int]) throws(FormatError) {
       // A kind may have a single entry without an array.
       var count = ItemKind.allCases.count

@@ -41,8 +41,8 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
   /// Reads a file.
   ///
-  /// Rejects every file that a device would reject completely, because of a key that is not a string, a key `idnt`, or
-  /// an element that is not a dictionary.
+  /// Rejects every file that a device would reject as a whole. Such a file has a key that is not a string, the key
+  /// `idnt`, or an element that is not a dictionary.
   ///
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   package init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {

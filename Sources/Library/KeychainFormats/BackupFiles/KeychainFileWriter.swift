@@ -32,32 +32,36 @@ package struct KeychainFileWriter {
   ) throws(Failure) {
     var writer = BinaryPlistWriter()
     writer.prepare(for: countObjects(with: &writer))
-    var (keys, values): ([Int], [Int]) = ([], [])
+    var (keyIndexes, valueIndexes): ([Int], [Int]) = ([], [])
     if let uuid = file.keybagUUID {
-      keys.append(writer.write(Key.keybagUUID))
-      values.append(writer.write(uuid))
+      keyIndexes.append(writer.write(Key.keybagUUID))
+      valueIndexes.append(writer.write(uuid))
     }
     for kind in ItemKind.allCases {
-      var items: [Int] = []
+      var entryIndexes: [Int] = []
       for entry in file.entries where entry.kind == kind {
-        if items.isEmpty { keys.append(writer.write(kind.rawValue)) }
-        items.append(Self.write(try load(entry), with: &writer))
+        if entryIndexes.isEmpty { keyIndexes.append(writer.write(kind.rawValue)) }
+        entryIndexes.append(Self.write(try load(entry), with: &writer))
         try writer.flush(atLeast: Self.chunkByteCount, to: sink)
       }
-      if !items.isEmpty { values.append(writer.writeArray(of: items)) }
+      if !entryIndexes.isEmpty { valueIndexes.append(writer.writeArray(of: entryIndexes)) }
     }
-    try writer.finish(root: writer.writeDictionary(of: keys, values), atLeast: Self.chunkByteCount, to: sink)
+    let rootIndex = writer.writeDictionary(keys: keyIndexes, values: valueIndexes)
+    try writer.finish(root: rootIndex, atLeast: Self.chunkByteCount, to: sink)
     try writer.flush(to: sink)
   }
 
+  /// Writes an entry.
+  ///
+  /// - Returns: The index of the entry's dictionary among the objects.
   private static func write(_ entry: KeychainBackupFile.Entry, with writer: inout BinaryPlistWriter) -> Int {
-    var (keys, values): ([Int], [Int]) = ([], [])
+    var (keyIndexes, valueIndexes): ([Int], [Int]) = ([], [])
     for (key, data) in [(Key.blob, entry.blob), (Key.persistentReference, entry.persistentReference)] {
       guard let data else { continue }
-      keys.append(writer.write(key))
-      values.append(writer.write(data))
+      keyIndexes.append(writer.write(key))
+      valueIndexes.append(writer.write(data))
     }
-    return writer.writeDictionary(of: keys, values)
+    return writer.writeDictionary(keys: keyIndexes, values: valueIndexes)
   }
 
   /// Returns the number of objects: the root dictionary and its strings, an array for each kind, and a dictionary with

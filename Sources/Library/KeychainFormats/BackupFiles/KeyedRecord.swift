@@ -2,8 +2,8 @@ import Basics
 
 /// The record in an `NSKeyedArchiver` archive, read in place. The bytes must outlive the record.
 ///
-/// References are followed at any level. Only objects that a field refers to are read, because a manifest may have a
-/// million records.
+/// A field's value may be stored in the record itself or behind several references. Only objects that a field refers to
+/// are read, because a manifest may have a million records.
 ///
 /// ```
 /// archive  dictionary: $objects (an array), $top (a dictionary: root, a reference to the record), …
@@ -127,8 +127,10 @@ struct KeyedRecord {
     return index < 0 ? nil : try resolve(index, field.name)
   }
 
-  /// Returns the value of a field, or `nil` if there is none. If the value is a dictionary with the key `wrapper`, this
-  /// is the value of that key, and `.null` if it refers to the archive's null.
+  /// Returns the value of a field, or `nil` if there is none.
+  ///
+  /// A dictionary with the key `wrapper` stands for the value of this key. If this value refers to the archive's null,
+  /// the result is `.null`.
   private func content(
     _ field: Field, wrappedAs wrapper: StaticString
   ) throws(FormatError) -> BinaryPlistReader.Object? {

@@ -9,8 +9,8 @@
 /// record   page number, original content of the page, checksum of the content
 /// ```
 ///
-/// The journal of a transaction over several databases names another file at its end, which may show that the
-/// transaction was finished. That file is ignored, because keychains are not changed in this way.
+/// If a transaction changes several databases, the end of its journal names another file, which may show that the
+/// transaction was finished. This file is ignored, because keychains are not changed in this way.
 ///
 /// Source: SQLite, "Database File Format", section 3 (the rollback journal), and `pager_playback` of its `pager.c`.
 package struct RollbackJournal {

@@ -7,8 +7,10 @@
 /// frame   page number, page count of the database or 0, two salts, two sums of the checksum, content of the page
 /// ```
 ///
-/// A frame with a page count commits its transaction. Source: SQLite, "Database File Format", section 4 (the
-/// write-ahead log).
+/// A frame with a page count commits its transaction. A frame of the current generation has the salts of the header; a
+/// frame with other salts is left over from an earlier generation.
+///
+/// Source: SQLite, "Database File Format", section 4 (the write-ahead log).
 package struct WriteAheadLog {
   package let pageByteCount: Int
   /// The offset in the log at which each page's last committed content begins, by page number. The first page is 1.

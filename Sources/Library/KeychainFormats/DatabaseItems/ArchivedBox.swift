@@ -41,7 +41,7 @@ package struct ArchivedBox: Sendable, Hashable {
     self.tag = tag
   }
 
-  /// Reads the archive. References are followed by name, so the order of objects does not matter.
+  /// Reads the archive. The objects are found by the references of the members, so the order of objects does not matter.
   ///
   /// - Throws: `.malformed` for an archive with a different structure or class, and the errors of `BinaryPlist` with
   ///   the limits for one item.

@@ -9,10 +9,10 @@ import Basics
 /// attribute part  1: box, 2: wrapped key of the box, 3: tamper check
 /// ```
 ///
-/// The messages are protocol buffers, with the numbers of their fields. A key that all items of a class share decrypts
-/// the attributes; the item's own key decrypts the secret. The tamper checks are equal to each other and to a string in
-/// each box, which shows that the boxes belong together. Both versions have the same layout; version 8 indicates only
-/// that the secret's key may belong to a persona.
+/// The messages are protocol buffers, shown with the numbers of their fields. Each box has its own key. The key of the
+/// attribute box is encrypted with a key that all items of a class share. The tamper checks are equal to each other and
+/// to a string in each box, which shows that the boxes belong together. Both versions have the same layout; version 8
+/// indicates only that the secret's key may belong to a persona.
 ///
 /// Source: Apple `SecDbKeychainSerializedItemV7.proto` and its parts, `SecDbKeychainItemV7.m`.
 package struct DatabaseItemBlob: Sendable {

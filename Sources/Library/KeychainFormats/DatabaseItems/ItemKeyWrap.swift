@@ -10,8 +10,8 @@ package import Basics
 package struct ItemKeyWrap: Sendable {
   /// The type of a key that is wrapped with the key of the item's class.
   package static let classWrap: Int32 = 0
-  /// The type of a key that is wrapped with the key store's key that `referenceKey` identifies, for an item with an
-  /// access control.
+  /// The type of a key that is wrapped with a key of the key store, for an item with an access control. `referenceKey`
+  /// identifies the key store's key.
   package static let referenceWrap: Int32 = 1
 
   /// The wrapped key, 40 bytes for a class wrap. The Simulator's key store writes the unwrapped key here, so the bytes

@@ -19,6 +19,7 @@ struct KeyedArchiveWriter {
     let tableOffset = bytes.count
     let width = Self.width(of: UInt64(tableOffset))
     for offset in offsets { bytes += Self.bytes(of: UInt64(offset), width: width) }
+    // The trailer: six unused bytes, the widths of an offset and of a reference, and three numbers.
     bytes += [0, 0, 0, 0, 0, 0, UInt8(width), 1]
     for number in [offsets.count, root, tableOffset] { bytes += Self.bytes(of: UInt64(number), width: 8) }
     return bytes

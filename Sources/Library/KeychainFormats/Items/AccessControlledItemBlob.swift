@@ -44,11 +44,11 @@ package struct AccessControlledItemBlob: Sendable, Hashable {
     guard word.number == Self.version else { throw word.unsupported }
     hasStaticIV = word.hasStaticIV
 
-    let (protectionDER, protectionOffset) = try Self.takeCounted(&cursor, "the protection value")
+    let (protectionDER, protectionOffset) = try Self.takeLengthAndBytes(&cursor, "the protection value")
     guard case .string(let protection)? = try? DERPropertyList.decode(protectionDER) else {
       throw FormatError(.itemBlob, .malformed, "the protection value is not a DER string", offset: protectionOffset)
     }
-    let (keysDER, keysOffset) = try Self.takeCounted(&cursor, "the dictionary of keys")
+    let (keysDER, keysOffset) = try Self.takeLengthAndBytes(&cursor, "the dictionary of keys")
     guard let keys = (try? DERPropertyList.decode(keysDER))?.dictionaryValue,
       let wrappedKey = keys["d1"]?.dataValue, let referenceKey = keys["d2"]?.dataValue
     else {
@@ -82,7 +82,7 @@ package struct AccessControlledItemBlob: Sendable, Hashable {
     keysDER = try DERPropertyList.encode(.dictionary(["d1": .data(wrappedKey), "d2": .data(referenceKey)]))
   }
 
-  /// The bytes up to the second length word, which are authenticated if `hasStaticIV` is set.
+  /// The bytes up to and including the second length, which are authenticated if `hasStaticIV` is set.
   package var authenticatedHeader: [UInt8] {
     var header: [UInt8] = []
     header.append(littleEndian: BlobVersionWord(number: Self.version, hasStaticIV: hasStaticIV).rawValue)
@@ -95,14 +95,17 @@ package struct AccessControlledItemBlob: Sendable, Hashable {
   /// Returns the blob's bytes, which equal the original bytes if the blob was read.
   package func serialized() -> [UInt8] { authenticatedHeader + keysDER + ciphertext + tag }
 
-  private static func takeCounted(
-    _ cursor: inout ByteCursor, _ what: String
+  /// Reads a length and as many bytes after it.
+  ///
+  /// - Returns: The bytes after the length, and their offset in the blob.
+  private static func takeLengthAndBytes(
+    _ cursor: inout ByteCursor, _ fieldName: String
   ) throws(FormatError) -> (bytes: [UInt8], offset: Int) {
-    let length = try cursor.takeLittleEndianWord("the length of \(what)")
+    let length = try cursor.takeLittleEndianWord("the length of \(fieldName)")
     guard let count = Int(exactly: length) else {
-      throw FormatError(.itemBlob, .truncated, "\(what) does not fit", offset: cursor.offset)
+      throw FormatError(.itemBlob, .truncated, "\(fieldName) does not fit", offset: cursor.offset)
     }
     let offset = cursor.offset
-    return (try cursor.takeBytes(count, what), offset)
+    return (try cursor.takeBytes(count, fieldName), offset)
   }
 }

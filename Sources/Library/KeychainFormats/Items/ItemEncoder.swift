@@ -2,6 +2,7 @@ package import Basics
 
 /// Encodes the dictionary of an item into memory that is wiped, without other copies of its secrets.
 struct ItemEncoder {
+  /// Whether a decoded date keeps its text; if not, the text is computed from the seconds.
   let keepsDateText: Bool
 
   /// The maximum number of bytes of a pair in addition to its code and its contents: three tags and three lengths of up
@@ -89,7 +90,7 @@ extension KeychainItem {
   /// Returns the dictionary whose SHA-1 is the item's primary-key digest and whose SHA-256 gives its derived UUID.
   ///
   /// It contains all attributes flagged P. Absent required attributes have their defaults; an absent `vwht`, `tkid` or
-  /// `ggrp` is omitted. Dates are encoded from their seconds. Source: Apple `SecDbItem.c` (`SecDbItemCopyPrimaryKey`).
+  /// `ggrp` is omitted. The texts of dates are computed from their seconds. Source: Apple `SecDbItem.c` (`SecDbItemCopyPrimaryKey`).
   /// - Throws: `.unencodable` for a value that DER cannot represent.
   package func primaryKeyEncoding() throws(FormatError) -> [UInt8] {
     let encoded = try ItemEncoder(keepsDateText: false).encode(
@@ -134,7 +135,8 @@ extension AttributeDefinition {
 }
 
 extension KeychainItem {
-  /// Returns whether the item's DER dictionary certainly fits into a number of bytes, and its digest can be encoded.
+  /// Returns whether it is certain that the item's DER dictionary and its digest can be encoded, and that the dictionary
+  /// has at most `maximumByteCount` bytes.
   ///
   /// Looks only at the sizes of values, which is much faster than encoding. `false` means that the result is unknown.
   package func certainlyEncodes(within maximumByteCount: Int) -> Bool {

@@ -10,7 +10,8 @@ import Basics
 /// rk        dictionary: bid and kid (identifiers), pub (public key, 04‖X‖Y), rkm (wrapped key material)
 /// ```
 ///
-/// Apple does not document the format, so other values may also contain such a key; further members are accepted.
+/// Apple does not document the format, so a value with another format may contain such a key, too. Additional members
+/// are accepted.
 ///
 /// Source: Apple Developer Forums, threads 119315 (an example of such a value) and 786223 (its meaning).
 enum SecureEnclaveKeyBlob {
@@ -48,8 +49,8 @@ enum SecureEnclaveKeyBlob {
     return pub.contents.remaining == publicKeyByteCount && pub.contents.remainingBytes.first == 0x04
   }
 
-  /// Returns the members of a dictionary whose values are all plain (see `isPlain`), or `nil` if the element is not
-  /// such a dictionary or a key occurs twice.
+  /// Returns the members of a dictionary. Returns `nil` if the element is not a dictionary, is nested too deeply, has a
+  /// value that is not plain, or has a key twice.
   private static func members(
     of element: DERDecoder.Element, depth: Int, _ decoder: inout DERDecoder
   ) throws(FormatError) -> [AttributeCode: DERDecoder.Element]? {
@@ -65,6 +66,7 @@ enum SecureEnclaveKeyBlob {
     return members
   }
 
+  /// Returns whether an element is data, a string, a boolean, an integer, or a dictionary of such elements.
   private static func isPlain(
     _ element: DERDecoder.Element, depth: Int, _ decoder: inout DERDecoder
   ) throws(FormatError) -> Bool {

@@ -17,9 +17,9 @@ extension Keybag {
     guard let key = wrappedKeys.first(where: { $0.count == 40 }), let salt, salt.count == 20, let iterations else {
       return nil
     }
-    let firstStep = "\(String(hexadecimal: key))*\(iterations)*\(String(hexadecimal: salt))"
-    guard let secondStep else { return "$itunes_backup$*9*\(firstStep)**" }
+    let keyAndFirstStep = "\(String(hexadecimal: key))*\(iterations)*\(String(hexadecimal: salt))"
+    guard let secondStep else { return "$itunes_backup$*9*\(keyAndFirstStep)**" }
     guard secondStep.salt.count == 20 else { return nil }
-    return "$itunes_backup$*10*\(firstStep)*\(secondStep.iterations)*\(String(hexadecimal: secondStep.salt))"
+    return "$itunes_backup$*10*\(keyAndFirstStep)*\(secondStep.iterations)*\(String(hexadecimal: secondStep.salt))"
   }
 }

@@ -23,7 +23,7 @@ public struct Keybag: Sendable, Hashable {
   /// The class keys in their original order.
   public var classKeys: [ClassKey]
 
-  /// Creates an empty keybag, in place of one that cannot be read.
+  /// Creates an empty keybag, which replaces a keybag that cannot be read.
   package init() { (header, classKeys) = ([], []) }
 
   /// Reads a keybag without an outer signature (see `SignedKeybag` for the keybag of a device).

@@ -95,6 +95,9 @@ struct BinaryPlistDecoder {
     }
   }
 
+  /// Subtracts values and copied bytes from the remaining numbers.
+  ///
+  /// - Throws: `.overLimit` if fewer remain.
   private mutating func charge(
     values: Int = 0, bytes: Int = 0, at index: Int
   ) throws(FormatError) {

@@ -133,7 +133,8 @@ struct BinaryPlistReader {
     }
   }
 
-  /// Returns the index in a reference. `position` must be less than the number of references.
+  /// Returns the index of the object that the reference at `position` refers to. `position` must be less than the number
+  /// of references.
   func index(_ position: Int, of references: References) throws(FormatError) -> Int {
     let offset = references.offset + position * referenceWidth
     guard let index = Int(exactly: bytes.number(at: offset, width: referenceWidth)), index < objectCount
@@ -145,11 +146,11 @@ struct BinaryPlistReader {
 
   /// Returns the offset of an object. `index` must be less than `objectCount`.
   func offset(ofObject index: Int) throws(FormatError) -> Int {
-    let entry = tableOffset + index * offsetWidth
-    guard let offset = Int(exactly: bytes.number(at: entry, width: offsetWidth)),
+    let entryOffset = tableOffset + index * offsetWidth
+    guard let offset = Int(exactly: bytes.number(at: entryOffset, width: offsetWidth)),
       offset >= Self.headerByteCount, offset < tableOffset
     else {
-      throw FormatError(.binaryPlist, .malformed, "an object's offset is out of bounds", offset: entry)
+      throw FormatError(.binaryPlist, .malformed, "an object's offset is out of bounds", offset: entryOffset)
     }
     return offset
   }
@@ -160,7 +161,7 @@ struct BinaryPlistReader {
     let marker = bytes[start]
     let size = marker & 0x0F
     switch marker >> 4 {
-    case 0x0: return try simple(marker, at: start)
+    case 0x0: return try nullOrBoolean(marker, at: start)
     case 0x1: return try integer(size, at: start)
     case 0x2: return .real(try real(size, at: start))
     case 0x3:
@@ -218,7 +219,7 @@ struct BinaryPlistReader {
     FormatError(.binaryPlist, .malformed, reason, offset: offset)
   }
 
-  private func simple(_ marker: UInt8, at start: Int) throws(FormatError) -> Object {
+  private func nullOrBoolean(_ marker: UInt8, at start: Int) throws(FormatError) -> Object {
     switch marker {
     case 0x00: return .null
     case 0x08: return .boolean(false)

@@ -30,10 +30,10 @@ struct BinaryPlistWriter {
   mutating func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     let objectCount = try count(value, depth: 0)
     prepare(for: objectCount)
-    // An object has a few bytes itself, a reference and an entry in the table. Reserving too little would make the
-    // array grow, and a growing array is in memory twice.
-    let tableEntryByteCount = referenceWidth + Self.width(of: UInt64(dataByteCount))
-    bytes.reserveCapacity(dataByteCount + objectCount * (8 + tableEntryByteCount))
+    // An object has a few bytes itself, a reference and an offset in the table. Reserving too little would make the
+    // array grow, and an array is in memory twice while it grows.
+    let referenceAndOffsetByteCount = referenceWidth + Self.width(of: UInt64(dataByteCount))
+    bytes.reserveCapacity(dataByteCount + objectCount * (8 + referenceAndOffsetByteCount))
     finish(root: try write(value), atLeast: .max) { _ in }
     return bytes
   }
@@ -183,20 +183,26 @@ struct BinaryPlistWriter {
   }
 
   private mutating func write(_ dictionary: PropertyDictionary) throws(FormatError) -> Int {
-    var keys: [Int] = []
-    var values: [Int] = []
+    var keyIndices: [Int] = []
+    var valueIndices: [Int] = []
     for entry in dictionary.entries {
-      keys.append(try write(entry.key))
-      values.append(try write(entry.value))
+      keyIndices.append(try write(entry.key))
+      valueIndices.append(try write(entry.value))
     }
-    return writeDictionary(of: keys, values)
+    return writeDictionary(keys: keyIndices, values: valueIndices)
   }
 
-  mutating func writeDictionary(of keys: [Int], _ values: [Int]) -> Int {
+  /// Writes a dictionary whose keys and values were written already.
+  ///
+  /// - Parameters:
+  ///   - keyIndices: The indices of the keys' objects.
+  ///   - valueIndices: The indices of the values' objects, in the order of the keys.
+  /// - Returns: The index of the dictionary's object.
+  mutating func writeDictionary(keys keyIndices: [Int], values valueIndices: [Int]) -> Int {
     appendObject { writer in
-      writer.appendMarker(0xD0, count: keys.count)
-      writer.appendReferences(keys)
-      writer.appendReferences(values)
+      writer.appendMarker(0xD0, count: keyIndices.count)
+      writer.appendReferences(keyIndices)
+      writer.appendReferences(valueIndices)
     }
   }
 

@@ -67,7 +67,8 @@ package struct KeyedArchive {
     return try document.object(at: Self.resolved(index, objects, document))
   }
 
-  /// Returns the index of the object that a reference leads to.
+  /// Returns the index of the object that the object at `index` refers to, or `index` itself if that object is not a
+  /// reference.
   private static func resolved(
     _ index: Int, _ objects: BinaryPlistReader.References, _ document: BinaryPlistReader
   ) throws(FormatError) -> Int {

@@ -52,7 +52,7 @@ package enum AttributeConversion {
     }
   }
 
-  /// Returns data unchanged, text as UTF-8, and a number as four little-endian bytes.
+  /// Returns data unchanged, text as UTF-8, and a 32-bit number as four little-endian bytes.
   private static func data(_ value: PropertyValue) -> PropertyValue? {
     switch value {
     case .data: return value

@@ -146,7 +146,7 @@ extension ImportResolution {
   /// Returns the item that the row stores after the import, without its digest, which has to be computed again.
   ///
   /// - Parameters:
-  ///   - incoming: The backup's item. The row gets its persistent reference, unless a replaced tombstone has one.
+  ///   - incoming: The backup's item. The row gets the item's persistent reference, unless a replaced tombstone has one.
   ///   - existing: The item of the existing row.
   /// - Returns: The item, or `nil` if the row cannot be read now, or if the row stays and `existing` is `nil`.
   package func storedItem(incoming: KeychainItem, existing: KeychainItem?) -> KeychainItem? {

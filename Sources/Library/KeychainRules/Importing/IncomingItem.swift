@@ -44,7 +44,8 @@ package struct IncomingItem: Sendable {
 
   /// Creates an item of a backup that was validated before. Whether a blob can store it is not checked again.
   ///
-  /// - Throws: `.decode` under the same conditions, except for a value that a blob cannot have.
+  /// - Throws: `.decode` under the conditions of `init(_:persistentReference:)`, except for a value that a blob cannot
+  ///   have.
   package init(
     validated item: KeychainItem, persistentReference reference: [UInt8]?
   ) throws(KeychainRuleError) {

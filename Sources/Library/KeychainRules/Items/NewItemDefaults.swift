@@ -7,7 +7,7 @@ package import KeychainFormats
 ///
 /// Source: Apple `SecItemServer.c` (`_SecItemAdd`), `SecItemDb.c` (`s3dl_query_add`), `SecDbItem.c` (defaults).
 package enum NewItemDefaults {
-  /// Returns the default protection class. Items of the push service and certificates are always readable. All other
+  /// Returns the default protection class. Certificates and the push service's items are always readable. All other
   /// items are readable only while the device is unlocked.
   package static func defaultProtection(kind: ItemKind, accessGroup: String) -> ProtectionClass {
     if accessGroup == "com.apple.apsd" { return .alwaysThisDeviceOnly }

@@ -2,10 +2,15 @@ package import KeychainFormats
 
 /// Whether each transfer method brings an item to another device, independently of the items that are there already.
 ///
-/// Only published rules are used. Sources: for a backup, the rules in `KeychainRules`; for a direct transfer, Apple
-/// DTS, Developer Forums thread 788360 (an item that does not synchronize can move by Quick Start as by an encrypted
-/// backup, and the "this device only" classes prevent both); for iCloud Keychain, Apple, `kSecAttrSynchronizable`, and
-/// DTS, thread 93373 (synchronized items travel apart from backups, and the user can turn synchronization off).
+/// Only published rules are used.
+///
+/// Sources:
+///
+/// - For a backup, the rules in `KeychainRules`.
+/// - For a direct transfer, Apple DTS, Developer Forums thread 788360. An item that does not synchronize can move by Quick
+///   Start and by an encrypted backup, and the "this device only" classes prevent both.
+/// - For iCloud Keychain, Apple, `kSecAttrSynchronizable`, and DTS, thread 93373. Synchronized items travel apart from
+///   backups, and the user can turn synchronization off.
 package struct TransferAssessments: Sendable, Hashable {
   /// The assessment for a backup with a password.
   package let encryptedBackup: TransferAssessment

@@ -63,14 +63,14 @@ private struct KeyScanner {
   }
 
   private func key(_ digits: Range<Int>) throws(KeyhaulError) -> SensitiveBytes {
-    let values = bytes[digits]
-    guard values.allSatisfy({ HexadecimalDigits.value(of: $0) != nil }) else {
+    let digitBytes = bytes[digits]
+    guard digitBytes.allSatisfy({ HexadecimalDigits.value(of: $0) != nil }) else {
       throw fault("a class key contains a character that is not a hexadecimal digit", at: digits.lowerBound)
     }
     return SensitiveBytes(count: digits.count / 2) { target in
       for index in target.indices {
-        let high = HexadecimalDigits.value(of: values[digits.lowerBound + 2 * index]) ?? 0
-        let low = HexadecimalDigits.value(of: values[digits.lowerBound + 2 * index + 1]) ?? 0
+        let high = HexadecimalDigits.value(of: digitBytes[digits.lowerBound + 2 * index]) ?? 0
+        let low = HexadecimalDigits.value(of: digitBytes[digits.lowerBound + 2 * index + 1]) ?? 0
         target[index] = high << 4 | low
       }
     }

@@ -11,10 +11,11 @@ extension KeychainDump {
   ///   - rows: The decrypted rows of the database, in its order.
   ///   - hasGivenKeys: Whether the user provided class keys.
   package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.DecryptedRow], hasGivenKeys: Bool) {
-    let items = rows.enumerated().map { index, row in
+    let items = rows.enumerated().map { index, decrypted in
       DumpedItem(
-        entryPosition: index, kind: row.row.kind, content: row.content,
-        hasMismatchedDigest: row.hasMatchingDigest == false || row.result.findings.contains(.digestDiffers))
+        entryPosition: index, kind: decrypted.row.kind, content: decrypted.content,
+        hasMismatchedDigest: decrypted.hasMatchingDigest == false
+          || decrypted.result.findings.contains(.digestDiffers))
     }
     let usesOwnKeys = database.containsOwnKeys || !hasGivenKeys && items.contains { $0.item != nil }
     let keySource: DatabaseDetails.KeySource = usesOwnKeys ? .inDatabase : hasGivenKeys ? .given : .absent

@@ -66,7 +66,7 @@ extension SimulatorKeychain {
     }
   }
 
-  /// Deletes every row, including tombstones, whose column names one of these access groups.
+  /// Deletes every row whose `agrp` column names one of these access groups, including tombstones.
   ///
   /// - Returns: The number of deleted rows.
   package func removeItems(ofGroups groups: [String]) throws(KeyhaulError) -> Int {

@@ -103,18 +103,20 @@ package final class SimulatorRestoreTransaction {
 extension KeychainRow {
   /// Creates a restore's view of a row of a Simulator's database. The keys are in the database, so a row that cannot be
   /// decrypted is damaged.
-  package init(_ row: KeychainDatabase.DecryptedRow) {
-    let kind = row.row.kind
-    var columns = row.row.columns
+  package init(_ decrypted: KeychainDatabase.DecryptedRow) {
+    let kind = decrypted.row.kind
+    var columns = decrypted.row.columns
     // If the schema lacks the column, the keychain has no shared copies.
     if columns[.sharingGroup] == nil { columns[.sharingGroup] = .text([]) }
-    var item = row.result.isOpen ? row.result.item : nil
-    if let constraints = row.result.accessControl?.constraints { item?[.accessControl] = .dictionary(constraints) }
+    var item = decrypted.result.isOpen ? decrypted.result.item : nil
+    if let constraints = decrypted.result.accessControl?.constraints {
+      item?[.accessControl] = .dictionary(constraints)
+    }
     let primaryKeyColumns = ColumnDefinitions.primaryKey(of: kind).map { columns[$0.code] ?? .null }
     let summary = RowSummary(
-      reference: RowReference(kind: kind, rowID: row.row.number),
+      reference: RowReference(kind: kind, rowID: decrypted.row.number),
       primaryKey: item.flatMap { try? PrimaryKey(of: $0) } ?? PrimaryKey(kind: kind, columns: primaryKeyColumns),
-      digest: row.row.digest,
+      digest: decrypted.row.digest,
       columns: columns)
     let fault = RowFault.undecodable(reason: "the row cannot be decrypted")
     self.init(summary: summary, content: item.map { .item($0) } ?? .fault(fault))

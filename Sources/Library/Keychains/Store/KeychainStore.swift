@@ -75,8 +75,8 @@ package final class KeychainStore: Sendable {
   /// - Parameters:
   ///   - path: The path of `keychain-2.db` in a device's folder.
   ///   - durability: The time from which a change survives a power failure.
-  ///   - isForReading: Whether the file is opened only for reading. Empty data is then not normalized; searches find such
-  ///     rows too.
+  ///   - isForReading: Whether the caller only reads items. Empty data is then not normalized; searches find such rows
+  ///     too.
   ///   - shouldContinue: Called between the items of a large change. If it returns `false`, the change is rolled back and
   ///     throws `.cancelled`.
   /// - Throws: `.storeDamaged` for a link, a file that is not a database, a different schema, a trigger or a view;
@@ -255,10 +255,12 @@ package final class KeychainStore: Sendable {
     try write(isBulk: true, EmptyData.normalize(in:))
   }
 
-  /// The location of the data that undoes an unfinished transaction.
+  /// SQLite's protection of the file against an unfinished transaction.
   enum Journal: String {
+    /// Changed pages are written to a log, and to the file only after the transaction.
     case writeAheadLog = "WAL"
-    /// In memory. If the process is killed, the file is damaged, so this is only for a new file (`provision`).
+    /// The original pages are kept in memory. If the process is killed, the file is damaged, so this is only for a new
+    /// file (`provision`).
     case memory = "MEMORY"
   }
 

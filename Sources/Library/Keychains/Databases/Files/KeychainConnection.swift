@@ -35,7 +35,7 @@ extension UntrustedDatabase<KeyhaulError> {
   }
 
   /// Runs SQLite's full check: each index has an entry for every row of its table and no other entry, and each key
-  /// occurs once. An index that exceeds the limit counts as damaged.
+  /// occurs once. If the check exceeds the time limit, the indexes count as damaged.
   ///
   /// - Parameter limit: The maximum CPU time, in nanoseconds; by default many times what a device's database needs.
   func indexState(within limit: Int64? = nil) throws(KeyhaulError) -> DatabaseIndexState {

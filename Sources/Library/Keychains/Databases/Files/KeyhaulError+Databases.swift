@@ -16,7 +16,7 @@ extension KeyhaulError.Code {
   /// The bytes are not an SQLite database.
   public static let notADatabase = database(
     "unreadable", .refused, "it is not an SQLite database", advice: "check the path")
-  /// A database that is not a keychain.
+  /// The file is a database, but not a keychain.
   public static let unknownDatabase = database(
     "unknownForm", .refused, "it is not a keychain database", advice: "check the path")
   /// A class key file is not valid. An item that a Simulator cannot store has the same code with its own summary
@@ -62,7 +62,7 @@ extension KeyhaulError {
         .refused, "the item cannot be stored", advice: "see the attributes of this kind of item"))
   }
 
-  /// The error for a row to change that a Simulator's keychain does not have.
+  /// The error for a change to a row that a Simulator's keychain no longer has.
   static let missingRow = KeyhaulError(
     .malformed, "a row no longer exists",
     meaning: ErrorMeaning(.refused, "the item does not exist", advice: "run it again"))

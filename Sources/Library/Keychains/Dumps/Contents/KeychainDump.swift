@@ -130,6 +130,7 @@ package struct KeychainDump: Sendable {
   package var recordedAttributes: Set<AttributeCode>? {
     switch format {
     case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])
+    // The attributes that occur in this dump.
     case .genericPasswords: items.reduce(into: []) { $0.formUnion($1.item?.attributes.keys.map { $0 } ?? []) }
     case .grapefruit: Set(GrapefruitAttributes.codes.values).union([.protection, .accessControl])
     // For generic passwords, the text contains more attributes. Older versions do not print the protection class.

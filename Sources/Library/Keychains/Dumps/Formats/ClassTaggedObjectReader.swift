@@ -11,7 +11,7 @@ struct ClassTaggedObjectReader {
   let kinds: [String: ItemKind]
   /// The class names of identities, which are skipped.
   let identityClassNames: Set<String>
-  /// The attribute for each name of a member.
+  /// The attribute for each member name.
   let codes: [String: AttributeCode]
 
   /// Returns whether a value is an array that contains an object with a class name.

@@ -54,7 +54,7 @@ enum IRestoreReader {
 
   /// Separates the lines before the JSON, which begins with a line that is only a brace.
   ///
-  /// - Returns: The JSON after an empty line for each separated line, and the items that the separated lines name; `nil`
+  /// - Returns: The JSON, with an empty line in place of each line before it, and the items that these lines name; `nil`
   ///   if there is no JSON.
   static func parts(of bytes: [UInt8]) -> (json: [UInt8], omitted: [OmittedItem])? {
     var omitted: [OmittedItem] = []
@@ -164,10 +164,10 @@ enum IRestoreReader {
 
   /// Returns the names of the attributes that newer versions list as data, in `_fieldOrder` and `_fieldTypes`.
   private static func dataNames(_ members: [(String, JSONValue)]) -> Set<Substring> {
-    func parts(of name: String) -> [Substring] {
+    func values(ofMember name: String) -> [Substring] {
       members.firstValue(named: name)?.stringValue?.split(separator: ",", omittingEmptySubsequences: false) ?? []
     }
-    let (names, types) = (parts(of: "_fieldOrder"), parts(of: "_fieldTypes"))
+    let (names, types) = (values(ofMember: "_fieldOrder"), values(ofMember: "_fieldTypes"))
     guard names.count == types.count else { return [] }
     return Set(zip(names, types).filter { $1 == "[]uint8" }.map(\.0))
   }

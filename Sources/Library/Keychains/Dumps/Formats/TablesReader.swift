@@ -31,8 +31,8 @@ enum TablesReader {
     return collector.dump()
   }
 
-  /// Reads the entries of a table. If the value is not an array, it counts as one skipped entry, provided that `name` is
-  /// a known table.
+  /// Reads the entries of a table. A value that is not an array counts as one skipped entry if `name` is a known table.
+  /// Otherwise it is ignored.
   private static func readTable(
     _ table: PropertyValue, named name: String, into collector: inout DumpCollector
   ) throws(KeyhaulError) {
@@ -79,13 +79,13 @@ enum TablesReader {
   /// Returns whether the dump has lost the types of values: every value is data, and at least one belongs to a key that
   /// does not begin with `v_`. Keys with `v_` do not count, because their values are usually data in any dump.
   private static func isUntyped(_ root: PropertyDictionary) -> Bool {
-    var hasTypedAttribute = false
+    var hasUnprefixedKey = false
     for attributes in entries(of: root) {
       for pair in attributes.entries {
         guard case .data = pair.value else { return false }
-        if let code = pair.key.stringValue, !code.hasPrefix("v_") { hasTypedAttribute = true }
+        if let code = pair.key.stringValue, !code.hasPrefix("v_") { hasUnprefixedKey = true }
       }
     }
-    return hasTypedAttribute
+    return hasUnprefixedKey
   }
 }

@@ -137,8 +137,8 @@ enum DumpValues {
       reading.unusableAttributes.append(.accessControl)
       return
     }
-    if reading.item[.protection] == nil, let named = control[ItemAccessControl.protectionKey]?.stringValue {
-      reading.item[.protection] = .string(named)
+    if reading.item[.protection] == nil, let code = control[ItemAccessControl.protectionKey]?.stringValue {
+      reading.item[.protection] = .string(code)
     }
     guard let constraints = control[ItemAccessControl.constraintsKey]?.dictionaryValue else { return }
     if AccessOperation.hasEntry(in: constraints) {

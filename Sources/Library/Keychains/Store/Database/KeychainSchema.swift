@@ -22,7 +22,7 @@ enum KeychainSchema {
   /// All tables and indexes, in the order in which they are created.
   static let objects: [Object] = ItemKind.allCases.flatMap(objects(of:)) + versionObjects + metadataKeyObjects
 
-  /// Returns the indexes of an item table, except the implicit one of its primary key.
+  /// Returns the indexes of an item table, except the implicit index of its primary key.
   static func indexes(of kind: ItemKind) -> [Object] { objects(of: kind).filter { $0.category == .index } }
 
   private static func objects(of kind: ItemKind) -> [Object] {

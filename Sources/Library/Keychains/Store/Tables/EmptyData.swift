@@ -18,9 +18,10 @@ enum EmptyData {
     ColumnDefinitions.all(of: kind).filter(\.storesDataInColumn)
   }
 
-  /// Returns whether a row has an empty blob in an indexed column: `musr`, which is empty in every row of the single
-  /// user, the identifiers of certificates and keys, or the persistent reference. Only indexes are searched, not rows.
-  /// The result is not cached, because another program may write such rows later.
+  /// Returns whether a row has an empty blob in an indexed column. Such columns are `musr`, which is empty in every row
+  /// of the single user, the identifiers of certificates and keys, and the persistent reference.
+  ///
+  /// Only indexes are searched, not rows. The result is not cached, because another program may write such rows later.
   static func needsNormalization(in transaction: KeychainTransaction) throws(KeyhaulError) -> Bool {
     for kind in ItemKind.allCases {
       for probe in probeSQL(for: kind)

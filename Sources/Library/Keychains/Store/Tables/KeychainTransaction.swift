@@ -151,13 +151,13 @@ extension KeychainTransaction {
     matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeyhaulError) -> Bool
   ) throws(KeyhaulError) {
     var remaining = query.limit
-    var shouldContinue = true
-    for kind in query.kind.map({ [$0] }) ?? ItemKind.allCases where shouldContinue {
+    var wantsMoreRows = true
+    for kind in query.kind.map({ [$0] }) ?? ItemKind.allCases where wantsMoreRows {
       guard let condition = try RowCondition(query, kind: kind, limit: remaining) else { continue }
       try scanRows(kind, condition) { (raw) throws(KeyhaulError) in
         if let limit = remaining { remaining = limit - 1 }
-        shouldContinue = try body(try RowEncryption.decrypt(raw, keys: keys))
-        return shouldContinue
+        wantsMoreRows = try body(try RowEncryption.decrypt(raw, keys: keys))
+        return wantsMoreRows
       }
     }
   }

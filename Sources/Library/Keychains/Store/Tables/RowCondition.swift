@@ -13,8 +13,10 @@ struct RowCondition {
 
   /// Creates the condition of a query.
   ///
-  /// - Returns: `nil` if a query for all kinds has an attribute that this kind does not have.
-  /// - Throws: `.noSuchAttribute` if the query names this kind, `.parameter` for a value that cannot be compared.
+  /// - Returns: `nil` if no row of this kind can match. The query is for all kinds and has an attribute that this kind
+  ///   does not have, or it requires a row of another kind.
+  /// - Throws: `.noSuchAttribute` if a query for only this kind has an attribute that the kind does not have,
+  ///   `.parameter` for a value that cannot be compared.
   init?(_ query: ItemQuery, kind: ItemKind, limit: Int? = nil) throws(KeyhaulError) {
     guard try requireAttributes(of: query, kind: kind) else { return nil }
     if let row = query.row {
