@@ -94,10 +94,10 @@ struct CommitStageTests {
   @Test("The error's stage is correct for a failure at every step of creating a device")
   func creation() throws {
     var stages: Set<CommitStage> = []
-    for limit in 0..<100 {
+    for stepLimit in 0..<100 {
       let phones = try Phones()
       var environment = phones.home.environment
-      environment.files = Faults(after: limit).files
+      environment.files = Faults(after: stepLimit).files
       let home = DeviceSet(path: phones.home.path, environment: environment)
       let error = try error {
         _ = try home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")) {
@@ -108,7 +108,7 @@ struct CommitStageTests {
         }
       }
       guard let error else { break }
-      #expect(try phones.home.devices().isEmpty == (error.stage == .beforeCommit), "step \(limit): \(error)")
+      #expect(try phones.home.devices().isEmpty == (error.stage == .beforeCommit), "step \(stepLimit): \(error)")
       stages.insert(error.stage)
     }
     #expect(stages == [.beforeCommit, .afterCommit])
@@ -117,16 +117,16 @@ struct CommitStageTests {
   @Test("The error's stage is correct for a failure at every step of deleting a device, and names the leftovers")
   func deletion() throws {
     var stages: Set<CommitStage> = []
-    for limit in 0..<100 {
+    for stepLimit in 0..<100 {
       let phones = try Phones()
       _ = try phones.create()
       var environment = phones.home.environment
-      environment.files = Faults(after: limit).files
+      environment.files = Faults(after: stepLimit).files
       let error = try error {
         try DeviceSet(path: phones.home.path, environment: environment).delete(DeviceName("phone"))
       }
       guard let error else { break }
-      #expect(try phones.home.devices().isEmpty == (error.stage == .afterCommit), "step \(limit): \(error)")
+      #expect(try phones.home.devices().isEmpty == (error.stage == .afterCommit), "step \(stepLimit): \(error)")
       let hasLeftovers = try FileManager.default.contentsOfDirectory(atPath: phones.home.path) == [".phone.tmp"]
       #expect(error.reason.contains("/.phone.tmp") == (error.stage == .afterCommit && hasLeftovers), "\(error)")
       stages.insert(error.stage)
@@ -136,18 +136,19 @@ struct CommitStageTests {
 
   @Test("The error's stage is correct while adding items, because a new revision alone is not a change")
   func items() throws {
-    let start = try prepare(.lock)
+    let original = try prepare(.lock)
     var stages: [CommitStage] = []
-    for limit in 0..<100 {
-      let device = try copy(start, "cut-\(limit)")
-      let session = try device.using(Faults(after: limit).files).openSession()
+    for stepLimit in 0..<100 {
+      let device = try copy(original, "cut-\(stepLimit)")
+      let session = try device.using(Faults(after: stepLimit).files).openSession()
       let error = try error {
         defer { session.invalidate() }
         for account in ["a", "b"] { try session.add(account, .always) }
         try session.close()
       }
       guard let error else { break }
-      #expect(try device.openSession().itemCount == (error.stage == .afterCommit ? 3 : 1), "step \(limit): \(error)")
+      #expect(
+        try device.openSession().itemCount == (error.stage == .afterCommit ? 3 : 1), "step \(stepLimit): \(error)")
       stages.append(error.stage)
     }
     // The second write of the record comes after both items.

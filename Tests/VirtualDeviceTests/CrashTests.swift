@@ -156,9 +156,9 @@ struct CrashTests {
   @Test("After a crash during its creation, a device is complete or does not exist")
   func creation() throws {
     var completeCount = 0
-    for limit in 0..<100 {
+    for stepLimit in 0..<100 {
       let phones = try Phones()
-      let faults = Faults(after: limit)
+      let faults = Faults(after: stepLimit)
       var environment = phones.home.environment
       environment.files = faults.files
       let home = DeviceSet(path: phones.home.path, environment: environment)
@@ -180,10 +180,10 @@ struct CrashTests {
 
   @Test("After a crash during its deletion, a device is complete or does not exist, and its name can be used again")
   func deletion() throws {
-    for limit in 0..<100 {
+    for stepLimit in 0..<100 {
       let phones = try Phones()
       _ = try phones.create()
-      let faults = Faults(after: limit)
+      let faults = Faults(after: stepLimit)
       var environment = phones.home.environment
       environment.files = faults.files
       try? DeviceSet(path: phones.home.path, environment: environment).delete(DeviceName("phone"))

@@ -57,7 +57,7 @@ struct FinishedSessionTests {
   }
 
   /// A writing session that ends without `close()` loses only error reports, which no test with a working disk notices.
-  /// So this test lists the files that can open one.
+  /// So this test lists the files that open a session for writing.
   @Test("Only four files open a session for writing, and each session is closed")
   func writingSessions() throws {
     let sources = Repository.root.appending(path: "Sources")

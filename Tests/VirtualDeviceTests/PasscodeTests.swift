@@ -184,16 +184,16 @@ struct GuessingTests {
     let device = try phones.create(passcode: "0042")
     let session = try device.openSession()
     try session.lock()
-    var found: Int?
+    var foundPasscode: Int?
     for guess in 0...9999 {
       let text = String(repeating: "0", count: 4 - String(guess).count) + String(guess)
       if try code({ try session.unlock(text) }) == nil {
-        found = guess
+        foundPasscode = guess
         break
       }
       #expect(session.record.failedAttempts == guess + 1)
     }
-    #expect(found == 42)
+    #expect(foundPasscode == 42)
   }
 
   @Test("The iterations of the keybag are kept regardless of the default")

@@ -54,7 +54,7 @@ extension VirtualDevice {
 
   func has(_ file: DeviceFile) -> Bool { FileManager.default.fileExists(atPath: file.path(in: directory)) }
 
-  /// Returns the device with another file system.
+  /// Returns the device with another file system and a new random source.
   func using(_ files: DeviceFiles, seed: String = "again") -> VirtualDevice {
     var environment = environment
     environment.files = files
@@ -115,14 +115,14 @@ func code(_ body: () throws -> Void) throws -> KeyhaulError.Code? {
   }
 }
 
-/// Makes every changing file operation after a number of steps fail, as if the process had died there.
+/// Makes every changing file operation fail after a number of steps, as if the process had died there.
 final class Faults: Sendable {
   private static let steps: Set<FileSystem.Call> = [
     .makeDirectory, .create, .write, .sync, .rename, .remove, .database,
   ]
 
   private struct State {
-    var doneCount = 0
+    var stepCount = 0
     var hasFailed = false
   }
 
@@ -141,11 +141,11 @@ final class Faults: Sendable {
       FileSystem { call in
         guard Self.steps.contains(call) else { return nil }
         return self.state.withLock { state in
-          guard state.doneCount < self.stepLimit else {
+          guard state.stepCount < self.stepLimit else {
             state.hasFailed = true
             return .failure(self.reason)
           }
-          state.doneCount += 1
+          state.stepCount += 1
           return nil
         }
       })
@@ -153,5 +153,6 @@ final class Faults: Sendable {
 
   /// Whether a step has failed.
   var didFail: Bool { state.withLock { $0.hasFailed } }
-  var stepCount: Int { state.withLock { $0.doneCount } }
+  /// The number of steps that succeeded.
+  var stepCount: Int { state.withLock { $0.stepCount } }
 }

@@ -14,8 +14,7 @@ struct RecordTests {
     String(decoding: try device.read(.record), as: UTF8.self)
   }
 
-  @Test(
-    "A record at the size limit for new devices is accepted, and one byte more creates no device")
+  @Test("A device is created if its record is at the size limit for new devices, but not with one byte more")
   func longestRecord() throws {
     let phones = try Phones()
     func options(appNameByteCount: Int) -> DeviceOptions {
@@ -24,10 +23,10 @@ struct RecordTests {
     }
     let limit = DeviceFile.record.sizeLimit - DeviceRecord.spareByteCount
     let shortestByteCount = try phones.create("phone0", options(appNameByteCount: 1)).read(.record).count
-    let largest = limit - shortestByteCount + 1
-    #expect(try phones.create("phone1", options(appNameByteCount: largest)).read(.record).count == limit)
+    let longestNameByteCount = limit - shortestByteCount + 1
+    #expect(try phones.create("phone1", options(appNameByteCount: longestNameByteCount)).read(.record).count == limit)
     let error = #expect(throws: KeyhaulError.self) {
-      try phones.create("phone2", options(appNameByteCount: largest + 1))
+      try phones.create("phone2", options(appNameByteCount: longestNameByteCount + 1))
     }
     let reason = "device.json has \(limit + 1) bytes; the limit for a new device is \(limit)"
     #expect(error?.code == .badFixture && error?.reason.hasSuffix(reason) == true)
@@ -74,9 +73,9 @@ struct RecordTests {
   func unknownMembers() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let added = try recordText(device).replacing(
+    let extendedText = try recordText(device).replacing(
       "\"revision\"", with: "\"colour\": {\"case\": [1, 2.5]},\n  \"revision\"")
-    try device.write(Array(added.utf8), to: .record)
+    try device.write(Array(extendedText.utf8), to: .record)
     let session = try device.openSession()
     try session.recordBackup(at: Phones.now)
     session.invalidate()

@@ -128,7 +128,7 @@ struct SecItemSessionTests {
     #expect(events.withLock { $0 } == [])
   }
 
-  @Test("An immediate lock removes the keys without delay, and is announced before and after, like an unlock")
+  @Test("An immediate lock is announced before and after it removes the keys, and an unlock only afterwards")
   func immediateLock() throws {
     let session = try device.openSession()
     let events = Locked<[ProtectedDataEvent]>([])

@@ -18,15 +18,15 @@ struct TemporaryDeviceLeftoverTests {
     try directory.write([1], to: "keyhaul-\(UUID().uuidString)/text")
     // A running process locks its folder.
     let system = FileSystem.real
-    let running = try system.openLockFile(directory.path("\(names[3])/.in-use"))
-    let isLocked = system.claim(running)
+    let runningLock = try system.openLockFile(directory.path("\(names[3])/.in-use"))
+    let isLocked = system.claim(runningLock)
     #expect(isLocked)
     let home = try TemporaryDeviceSet(inside: directory.path)
-    let remaining = try FileManager.default.contentsOfDirectory(atPath: directory.path)
-    #expect(remaining.count == 4, "\(remaining)")
-    #expect(remaining.contains(names[3]) && remaining.contains("keyhaul-devices-notes"), "\(remaining)")
+    let remainingNames = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+    #expect(remainingNames.count == 4, "\(remainingNames)")
+    #expect(remainingNames.contains(names[3]) && remainingNames.contains("keyhaul-devices-notes"), "\(remainingNames)")
     #expect(FileManager.default.fileExists(atPath: home.devices.path))
-    system.unclaim(running)
+    system.unclaim(runningLock)
     withExtendedLifetime(home) {}
   }
 }

@@ -49,8 +49,9 @@ struct SecItemCallTests {
     if !row.result.isEmpty { #expect(shape(of: result) == row.result, "\(row)") }
   }
 
-  /// Returns a description of a result: `nothing`, `data`, `data:text`, `dictionary` with its special keys, or `list`
-  /// with a count.
+  /// Returns a description of a result: `nothing`, `data:` with the text of a secret, `empty-data`, `ref` with the byte
+  /// count and the class of a persistent reference, `dictionary` with its special keys, `list` with the count and the
+  /// first element, or a reference's own description.
   private func shape(of value: SecItemValue?) -> String {
     switch value {
     case nil: return "nothing"

@@ -56,7 +56,7 @@ struct SecItemStatusTests {
     #expect(phone.requests.map(\.requirement.factors) == [[.userPresence]])
   }
 
-  @Test("-34018 errSecMissingEntitlement: no access group, another app's, or a special keychain")
+  @Test("-34018 errSecMissingEntitlement: no access group, another app's group, or the system keychain")
   func missingEntitlement() throws {
     let phone = try SecItemPhone()
     #expect(phone.statusOfAdding(item, as: "none") == .missingEntitlement)

@@ -168,10 +168,10 @@ extension ProtectedDataEvent {
 
 /// The actions of the device's user, with the notifications that apps receive.
 extension KeychainClient {
-  /// Presses the device's side button. Apps are notified that protected data will become unavailable, and ten seconds
-  /// later, by the device's clock, it does.
+  /// Presses the device's side button. Apps are notified immediately that protected data will become unavailable. The
+  /// keys are removed ten seconds later, by the device's clock.
   ///
-  /// Until then, this process has exclusive access to the device.
+  /// Until the keys are removed, this process has exclusive access to the device.
   ///
   /// - Throws: `.noPasscode` if the device has no passcode; `.deviceBusy` if another process uses the device for longer
   ///   than `lockTimeout`; `.deviceIO` if a file operation fails.
@@ -238,8 +238,8 @@ extension KeychainClient {
     }
   }
 
-  /// Erases all content and settings. The hardware key stays, so a backup of the device can be restored to it as to the
-  /// same device.
+  /// Erases all content and settings. The hardware key stays. When a backup of the device is restored, the device
+  /// therefore still counts as the backup's source device.
   ///
   /// - Throws: The errors of `withSession`, such as `.deviceBusy`.
   public func erase() throws(KeyhaulError) {

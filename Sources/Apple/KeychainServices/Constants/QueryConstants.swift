@@ -34,7 +34,7 @@ nonisolated(unsafe) public let kSecMatchEmailAddressIfPresent: CFString = "m_Ema
 nonisolated(unsafe) public let kSecMatchSubjectContains: CFString = "m_SubjectContains"
 /// Whether a match is case-insensitive. Accepted, but does not narrow the search.
 nonisolated(unsafe) public let kSecMatchCaseInsensitive: CFString = "m_CaseInsensitive"
-/// True to find only trusted certificates. A virtual device trusts no authority, so there are none.
+/// True to find only trusted certificates. A virtual device trusts no authority, so the search finds no certificate.
 nonisolated(unsafe) public let kSecMatchTrustedOnly: CFString = "m_TrustedOnly"
 /// A date at which the certificate must be valid, or `kCFNull` for now.
 nonisolated(unsafe) public let kSecMatchValidOnDate: CFString = "m_ValidOnDate"
@@ -47,8 +47,8 @@ nonisolated(unsafe) public let kSecMatchLimitAll: CFString = "m_LimitAll"
 
 // MARK: Return keys
 
-/// True to return the secret as data. If the key of the item's protection class is not available, such as that of "when
-/// unlocked" on a locked device, the call ends with `errSecInteractionNotAllowed`.
+/// True to return the secret as data. The call ends with `errSecInteractionNotAllowed` if the key of the item's
+/// protection class is not available. On a locked device, the key of "when unlocked" is not available.
 nonisolated(unsafe) public let kSecReturnData: CFString = "r_Data"
 /// True to return the attributes as a dictionary.
 nonisolated(unsafe) public let kSecReturnAttributes: CFString = "r_Attributes"

@@ -109,8 +109,10 @@ public func SecKeyCopyKeyExchangeResult(
   translatingErrors(to: error) { () throws(SecItemError) in
     let (material, resolved) = try privateKey.resolvedAlgorithm(algorithm, .keyExchange)
     guard case .exchange(let digest) = resolved else { throw unsupported(algorithm) }
-    let otherMaterial = try publicKey.material()
-    let secret = try translatingErrors { () throws(CertificateError) in try material.sharedSecret(with: otherMaterial) }
+    let publicMaterial = try publicKey.material()
+    let secret = try translatingErrors { () throws(CertificateError) in
+      try material.sharedSecret(with: publicMaterial)
+    }
     guard let digest else { return secret.withBytes { NSData(data: Data($0)) } }
     let values = try SecItemQuery(parameters)
     guard let size = values["requestedSize"]?.numberValue.flatMap({ Int(exactly: $0) }) else {
@@ -166,10 +168,10 @@ private func signatureInput(
   guard case .signature(let scheme, let input) = resolved else { throw unsupported(algorithm) }
   let bytes = Array(Data(referencing: data))
   switch input {
-  case .message(let digest):
-    return (material, scheme, try translatingErrors { () throws(CertificateError) in try digest.digest(of: bytes) })
-  case .digest(let digest):
-    guard digest.map({ $0.size == bytes.count }) ?? true else {
+  case .message(let keyDigest):
+    return (material, scheme, try translatingErrors { () throws(CertificateError) in try keyDigest.digest(of: bytes) })
+  case .digest(let keyDigest):
+    guard keyDigest.map({ $0.size == bytes.count }) ?? true else {
       throw SecItemError(.parameter, "the algorithm does not accept a digest of \(bytes.count) bytes")
     }
     return (material, scheme, bytes)

@@ -7,8 +7,8 @@ public let LAErrorDomain = "com.apple.LocalAuthentication"
 
 /// A failed authentication. Source: Apple `LAError.h`.
 public struct LAError: Error, Hashable, CustomNSError {
-  /// The reason for the failure. Virtual devices report the first two, `passcodeNotSet`, `invalidContext` and
-  /// `notInteractive`.
+  /// The reason for the failure. Virtual devices report only `authenticationFailed`, `userCancel`, `passcodeNotSet`,
+  /// `invalidContext` and `notInteractive`.
   public enum Code: Int, Sendable, CaseIterable {
     /// The user presented a wrong finger, face or passcode.
     case authenticationFailed = -1

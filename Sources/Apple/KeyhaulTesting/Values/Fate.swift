@@ -43,8 +43,8 @@ public struct Fate: Sendable, Equatable {
   /// The item is damaged.
   public static func unreadable(_ reason: Reason) -> Fate { Fate(.unreadable(reason)) }
 
-  /// The phone has items, but none with the name. This outcome requires that the names of all items can be read:
-  /// otherwise, a damaged item may have the name, and the outcome is equal to nothing.
+  /// The phone has items, but none with the name. This outcome requires that the names of all items can be read.
+  /// Otherwise, a damaged item may have the name, and the result equals no outcome.
   public static let absent = Fate(.absent)
 
   /// The reason why the item does not arrive, or the reason that several items with the name have in common. `nil` if

@@ -54,6 +54,13 @@ public struct MovedItem: Sendable {
         title: title, fate: Fate(kind), moveDescription: isInBackup ? moveDescription : nil, remark: decision.detail))
   }
 
+  /// Returns the description of an outcome.
+  ///
+  /// - Parameters:
+  ///   - title: The kind, the name and the protection class of the item.
+  ///   - fate: The outcome.
+  ///   - moveDescription: The move in words, or `nil` if the item is never in a backup.
+  ///   - remark: The plan's detail about the item, or `nil` if there is none.
   private static func details(title: String, fate: Fate, moveDescription: String?, remark: String?) -> String {
     var lines = ["\(title) \(fate.verb)" + (moveDescription.map { " in a move \($0)" } ?? "")]
     if let reason = fate.reason {

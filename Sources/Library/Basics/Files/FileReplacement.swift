@@ -2,7 +2,7 @@ package import SystemPackage
 
 /// The owner and permissions that a new file keeps from the file it replaces.
 package enum PreservedAccess: Sendable {
-  /// Neither. Only the file's creator has access.
+  /// Nothing. Only the new file's creator has access.
   case none
   /// The owner and group, with access for the owner only: for a file with more unencrypted content than the replaced
   /// file.

@@ -25,7 +25,8 @@ package enum EditDistance {
   /// Returns the most likely intended word, or `nil` if no candidate is near.
   ///
   /// A candidate is near if it begins with the word, which must have at least two letters. It is also near if at most a
-  /// third of its letters differ. The limit is at least one and at most three letters, but never all of them.
+  /// third of its letters differ. This limit is at least one and at most three letters, and always less than the
+  /// candidate's length.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     // Comparing a very long word would take too long.
     guard word.count <= 64 else { return nil }

@@ -233,7 +233,7 @@ package final class UntrustedDatabase<Failure: Error> {
 
   // MARK: Changes
 
-  /// Merges the log into the file, after a commit. Closing the database merges it from then on.
+  /// Merges the log into the file, after a commit. From then on, closing the database merges the log as well.
   package func mergeLog() throws(Failure) {
     _ = keyhaul_sqlite3_switch(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     try run("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -70,8 +70,8 @@ package enum Timestamp {
     else { return nil }
     let date = CivilDate(year: Int64(year), month: Int64(month), day: Int64(day))
     guard (1...CivilDate.daysInMonth(date.month, of: date.year)).contains(date.day) else { return nil }
-    let whole = Int(date.daysSinceReference) * 86_400 + hour * 3600 + minute * 60 + second - offset
-    return seconds(whole, fraction).map { KeychainDate(secondsSinceReferenceDate: $0) }
+    let wholeSeconds = Int(date.daysSinceReference) * 86_400 + hour * 3600 + minute * 60 + second - offset
+    return seconds(wholeSeconds, fraction).map { KeychainDate(secondsSinceReferenceDate: $0) }
   }
 
   /// Returns the decimal places with the point before them. Empty for a whole second, and if there are too many places.
@@ -85,13 +85,14 @@ package enum Timestamp {
 
   /// Parses the whole seconds and the fraction as one decimal. Only then does a formatted date give the same number
   /// again.
-  private static func seconds(_ whole: Int, _ fraction: String) -> Double? {
-    guard whole < 0 else { return Double("\(whole).\(fraction)0") }
+  private static func seconds(_ wholeSeconds: Int, _ fraction: String) -> Double? {
+    guard wholeSeconds < 0 else { return Double("\(wholeSeconds).\(fraction)0") }
     var digits = Array(fraction.utf8)
     while digits.last == UInt8(ascii: "0") { digits.removeLast() }
-    guard !digits.isEmpty else { return Double(whole) }
+    guard !digits.isEmpty else { return Double(wholeSeconds) }
     // The decimal places count up from the lower whole second, but a negative decimal counts down.
-    return Double("-\(-whole - 1).\(String(decoding: SecondFraction.complement(of: digits), as: UTF8.self))")
+    let complement = String(decoding: SecondFraction.complement(of: digits), as: UTF8.self)
+    return Double("-\(-wholeSeconds - 1).\(complement)")
   }
 
   private struct Cursor {

@@ -20,7 +20,7 @@ package struct BackupFailure: Error, Sendable, Hashable {
     case other = 1
     case notFound = 4
     /// The client broke the protocol.
-    case protocolBroken = 100
+    case protocolViolation = 100
     case cannotRead = 103
     case cannotWrite = 104
     case noSpace = 105
@@ -39,7 +39,7 @@ package struct BackupFailure: Error, Sendable, Hashable {
   /// The text that a client shows.
   package var text: String { "\(reason) (MBErrorDomain/\(code.rawValue))" }
 
-  /// Creates the failure to report to a client for an error of the library.
+  /// Translates an error of the library into the failure that the client receives.
   init(_ error: any ExplainedError) {
     let code: Code =
       switch error.category {

@@ -39,7 +39,7 @@ final class StagingFolder {
   ///
   /// - Parameters:
   ///   - name: The path in the folder. Its directory must exist.
-  ///   - fill: Passes the bytes to a closure, and returns whether the client has the file.
+  ///   - fill: Passes the bytes to the closure that it receives. Returns `false` if the client does not have the file.
   /// - Returns: The result of `fill`. If it is `false`, there is no file.
   func makeFile(
     _ name: String,
@@ -48,11 +48,11 @@ final class StagingFolder {
     let filePath = "\(path)/\(name)"
     let file = try translatingErrno { () throws(Errno) in try system.createFile(filePath) }
     let raw = file.raw
-    let isFound = try fill { (bytes) throws(BackupServiceError) in
+    let clientHasFile = try fill { (bytes) throws(BackupServiceError) in
       try translatingErrno { () throws(Errno) in try system.writeAll(bytes, to: raw) }
     }
-    if !isFound { try translatingErrno { () throws(Errno) in try system.remove(filePath) } }
-    return isFound
+    if !clientHasFile { try translatingErrno { () throws(Errno) in try system.remove(filePath) } }
+    return clientHasFile
   }
 
   /// Removes a file of the folder.

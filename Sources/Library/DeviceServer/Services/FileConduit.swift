@@ -42,7 +42,7 @@ package final class FileConduit {
     case wouldBlock = 19
   }
 
-  /// An answer: the operation in its packet, and its data.
+  /// The operation and the bytes of an answer.
   private struct Answer {
     let operation: Operation
     let bytes: [UInt8]
@@ -99,7 +99,7 @@ package final class FileConduit {
   /// Carries out a request.
   package func answer(to packet: FileConduitPacket) -> FileConduitPacket {
     let answer = answer(to: Operation(rawValue: packet.operation), packet)
-    // Data follows the fixed part of an answer.
+    // The bytes of a `data` answer are the packet's payload. The bytes of every other answer are its fixed part.
     let isPayload = answer.operation == .data
     return FileConduitPacket(
       number: packet.number, operation: answer.operation.rawValue, fixedPart: isPayload ? [] : answer.bytes,

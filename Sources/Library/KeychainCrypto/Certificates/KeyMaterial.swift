@@ -4,8 +4,9 @@ import KeychainFormats
 
 /// A public or private key as a keychain stores it.
 ///
-/// RSA keys are PKCS#1. Keys on a curve are 04‖X‖Y, followed by K for a private key. These are the bytes of
-/// `SecKeyCopyExternalRepresentation`. Source: Apple `SecRSAKey.c`, `SecECKey.m`.
+/// RSA keys are PKCS#1. Public keys on a curve are 04‖X‖Y, with the coordinates of the point. Private keys on a curve
+/// are 04‖X‖Y‖K, with the private scalar K. These are the bytes of `SecKeyCopyExternalRepresentation`.
+/// Source: Apple `SecRSAKey.c`, `SecECKey.m`.
 package struct KeyMaterial: Sendable {
   /// The algorithm of a key, with its curve if it has one.
   package enum Algorithm: Sendable, Hashable {

@@ -27,16 +27,16 @@ extension KeychainItem {
   package init(_ key: KeyMaterial) {
     self.init(kind: .key)
     let isPrivate = key.role == .privateKey
-    let whenPrivate: PropertyValue = .integer(isPrivate ? 1 : 0)
-    let whenPublic: PropertyValue = .integer(isPrivate ? 0 : 1)
+    let oneIfPrivate: PropertyValue = .integer(isPrivate ? 1 : 0)
+    let oneIfPublic: PropertyValue = .integer(isPrivate ? 0 : 1)
     attributes = [
       .keyClass: .integer(key.role.rawValue), .applicationLabel: .data(key.applicationLabel),
       .type: .integer(key.algorithm.keyType.rawValue), .keySizeInBits: .integer(Int64(key.sizeInBits)),
-      .effectiveKeySize: .integer(Int64(key.sizeInBits)), .isPermanent: .integer(1), .isPrivate: whenPrivate,
+      .effectiveKeySize: .integer(Int64(key.sizeInBits)), .isPermanent: .integer(1), .isPrivate: oneIfPrivate,
       .isModifiable: .integer(1), .isSensitive: .integer(0), .wasAlwaysSensitive: .integer(0),
-      .isExtractable: .integer(1), .wasNeverExtractable: .integer(0), .canEncrypt: whenPublic,
-      .canDecrypt: whenPrivate, .canDerive: .integer(1), .canSign: whenPrivate, .canVerify: whenPublic,
-      .canSignRecover: .integer(0), .canVerifyRecover: .integer(0), .canWrap: whenPublic, .canUnwrap: whenPrivate,
+      .isExtractable: .integer(1), .wasNeverExtractable: .integer(0), .canEncrypt: oneIfPublic,
+      .canDecrypt: oneIfPrivate, .canDerive: .integer(1), .canSign: oneIfPrivate, .canVerify: oneIfPublic,
+      .canSignRecover: .integer(0), .canVerifyRecover: .integer(0), .canWrap: oneIfPublic, .canUnwrap: oneIfPrivate,
     ]
     secret = key.externalRepresentation
   }

@@ -234,11 +234,11 @@ package struct FileEnding: ~Copyable {
   package func finish() throws(DataProtectionError) -> (plainByteCount: Int64, hasValidPadding: Bool) {
     let blockSize = Int64(FileCipher.blockSize)
     guard byteCount > 0, byteCount % blockSize == 0 else { return (byteCount / blockSize * blockSize, false) }
-    let plainByteCount = try lastBytes.withRawBytes { (bytes) throws(DataProtectionError) in
+    let byteCountBeforeLastBlock = try lastBytes.withRawBytes { (bytes) throws(DataProtectionError) in
       try decryptor.plain(of: bytes).count
     }
     let ending = try decryptor.finish()
-    let paddingByteCount = lastBytes.count - plainByteCount - ending.bytes.count
+    let paddingByteCount = lastBytes.count - byteCountBeforeLastBlock - ending.bytes.count
     return (byteCount - Int64(paddingByteCount), ending.hasValidPadding)
   }
 }

@@ -73,14 +73,15 @@ extension DatabaseKeys {
 
   // MARK: Attributes
 
+  /// Decrypts the attributes, and reads the access control among them.
   private func attributes(
     of blob: DatabaseItemBlob, kind: ItemKind, into result: inout DecryptedDatabaseItem
   ) throws(DatabaseItemError) -> (item: KeychainItem, store: SimulatorKeyStore?) {
     guard blob.attributes.tamperCheck.hasSameBytes(as: blob.secret.tamperCheck) else {
       throw DatabaseItemError(.tamper, .outerTamperChecks, "the two parts have different tamper checks")
     }
-    let classKey = try metadataKey(of: blob.keyClass.withoutGeneration)
-    let plaintext = try openAttributesBox(of: blob, metadataKey: classKey.key)
+    let metadataKey = try metadataKey(of: blob.keyClass.withoutGeneration)
+    let plaintext = try openAttributesBox(of: blob, metadataKey: metadataKey.key)
     var item = try convertingFormatError(at: .attributesDictionary) { () throws(FormatError) in
       let item = try plaintext.withBytes { (bytes) throws(FormatError) in
         try KeychainItem(derDictionary: bytes, kind: kind, repairsDates: false)
@@ -97,8 +98,8 @@ extension DatabaseKeys {
     }
     item[.tamperCheck] = nil
     item[.secAccessControl] = nil
-    if classKey.store != nil, blob.keyClass.generation != 0 { result.findings.insert(.generationInSimulator) }
-    return (item, classKey.store)
+    if metadataKey.store != nil, blob.keyClass.generation != 0 { result.findings.insert(.generationInSimulator) }
+    return (item, metadataKey.store)
   }
 
   /// Decrypts the attributes' key with the class's metadata key, and then the attributes with their key.

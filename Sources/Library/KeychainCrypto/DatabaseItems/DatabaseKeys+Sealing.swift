@@ -158,6 +158,7 @@ extension DatabaseKeys {
     }
   }
 
+  /// Returns a class's metadata key, which encrypts the attributes' keys.
   private func sealingKey(of keyClass: KeyClass) throws(ItemFault) -> Secret {
     do throws(DatabaseItemError) {
       return try metadataKey(of: keyClass).key.copy()
@@ -169,6 +170,7 @@ extension DatabaseKeys {
     }
   }
 
+  /// Encrypts a plaintext and returns the archive of the box that contains it.
   private func box(
     _ plaintext: SensitiveBytes, key: borrowing Secret, nonce: [UInt8]
   ) throws(ItemFault) -> [UInt8] {

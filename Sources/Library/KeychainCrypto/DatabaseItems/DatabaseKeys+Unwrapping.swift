@@ -103,6 +103,7 @@ extension DatabaseKeys {
     }
     let store = SimulatorKeyStore(detectedIn: wrapped)
     let byteCount = wrapped.count - SimulatorKeyStore.padByteCount
+    // Without a key for unwrapping, the missing class key is reported instead of the length.
     let canUnwrap = store != nil || classKeys[keyClass] != nil
     guard !canUnwrap || byteCount == Self.keyByteCount else {
       throw DatabaseItemError(.malformed, step, "a wrapped key has \(wrapped.count) bytes, not 40")

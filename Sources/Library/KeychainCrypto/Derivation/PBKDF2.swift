@@ -57,11 +57,11 @@ enum PBKDF2 {
     guard step.iterations > 0 else { throw DataProtectionError(.unsupported, "a derivation with no iterations") }
     let blockSize = step.hash.size
     let blockCount = count / blockSize + (count.isMultiple(of: blockSize) ? 0 : 1)
-    guard let lastIndex = UInt32(exactly: blockCount) else {
+    guard let indexEnd = UInt32(exactly: blockCount) else {
       throw DataProtectionError(.unsupported, "a derivation of this size")
     }
     let blocks = try Secret(count: blockCount * blockSize) { (output) throws(DataProtectionError) in
-      for index in 0..<lastIndex {
+      for index in 0..<indexEnd {
         let start = Int(index) * blockSize
         let block = UnsafeMutableRawBufferPointer(rebasing: output[start..<start + blockSize])
         func report(_ done: Int) -> Bool { progress((Int(index) * step.iterations + done) / blockCount) }
@@ -150,7 +150,8 @@ private struct AuthenticationCode: ~Copyable {
   private static let outerPad: UInt8 = 0x5C
   private let inner: DigestContext
   private let outer: DigestContext
-  private let message: DigestContext
+  /// The hash that computes the code of the current message.
+  private let workingHash: DigestContext
 
   init(_ hash: DigestContext.Algorithm, key: UnsafeRawBufferPointer) throws(DataProtectionError) {
     let inner = try DigestContext(hash)
@@ -164,7 +165,7 @@ private struct AuthenticationCode: ~Copyable {
     }
     try Self.add(paddedKey, xoredWith: Self.innerPad, to: inner)
     try Self.add(paddedKey, xoredWith: Self.outerPad, to: outer)
-    self.message = try DigestContext(hash)
+    self.workingHash = try DigestContext(hash)
     self.inner = inner
     self.outer = outer
   }
@@ -187,12 +188,12 @@ private struct AuthenticationCode: ~Copyable {
     into target: UnsafeMutableRawBufferPointer,
     of addMessage: (borrowing DigestContext) throws(DataProtectionError) -> Void
   ) throws(DataProtectionError) {
-    try message.copyState(of: inner)
-    try addMessage(message)
-    try message.finish(into: target)
-    try message.copyState(of: outer)
-    try message.update(UnsafeRawBufferPointer(target))
-    try message.finish(into: target)
+    try workingHash.copyState(of: inner)
+    try addMessage(workingHash)
+    try workingHash.finish(into: target)
+    try workingHash.copyState(of: outer)
+    try workingHash.update(UnsafeRawBufferPointer(target))
+    try workingHash.finish(into: target)
   }
 }
 

@@ -39,8 +39,8 @@ public struct DeviceEnvironment: Sendable {
   public static var system: DeviceEnvironment { DeviceEnvironment() }
 }
 
-/// State that all sessions of a device share, by the device's folder: its user, and the observers of its locks and
-/// unlocks.
+/// The state that all sessions of a device share: its user, and the observers of its locks and unlocks. A device is
+/// identified by the path of its folder.
 final class DeviceContext: Sendable {
   private struct Entry {
     let monitor = ProtectedDataMonitor()

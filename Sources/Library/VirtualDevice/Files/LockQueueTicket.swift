@@ -3,9 +3,9 @@ import SystemPackage
 
 /// The first place in the queue for a device: `flock` on the device's folder, which creates no file.
 ///
-/// The process with this ticket checks frequently whether the device is free, and later processes do not check at all.
-/// Without the queue, a process that releases a device and immediately wants it again would always get it before the
-/// processes that sleep.
+/// The process with this ticket checks frequently whether the device is free. Later processes only wait for the ticket,
+/// and begin to check after `maximumPrecedence`. Without the queue, a process that releases a device and immediately
+/// wants it again would always get it before the processes that sleep.
 struct LockQueueTicket: ~Copyable {
   /// The time after which waiting processes ignore the ticket. A stopped process must not block a free device.
   static let maximumPrecedence = Duration.seconds(1)

@@ -78,6 +78,7 @@ extension DeviceSession {
     return try translatingErrors(about: name) { () throws(DataProtectionError) in
       let deviceHardware = hardware.withBytes { Secret(copying: $0) }
       for seed in [DeviceFixture.standardSeed] + seeds {
+        // The two names differ if the device's folder was renamed.
         for candidate in name == record.name ? [name] : [name, record.name] {
           let published = try DeviceFixture.publishedHardware(seed: seed, name: candidate)
           if deviceHardware.matches(published.withBytes { Secret(copying: $0) }) { return true }

@@ -26,7 +26,7 @@ public final class DeviceSession {
   let hardware: HardwareUID
   private var store: KeychainStore?
   /// The number of commits that belong to opening the keychain and change no item.
-  private var commitsWhileOpening = 0
+  private var openingCommitCount = 0
   private var fileLock: DeviceFileLock?
   /// Whether this session has stored a new revision.
   private var hasIncrementedRevision = false
@@ -68,7 +68,7 @@ public final class DeviceSession {
   /// Closes the session after all changes are on the disk. Closing again has no effect.
   ///
   /// - Throws: `.deviceIO` or an error of the keychain if changes may not be on the disk; of stage `afterCommit` if
-  ///   something was changed, which remains. The session is closed regardless.
+  ///   items were changed, because these changes remain. The session is closed regardless.
   package func close() throws(KeyhaulError) {
     defer { invalidate() }
     try synchronize()
@@ -78,7 +78,7 @@ public final class DeviceSession {
   /// before is closed.
   ///
   /// - Throws: `.deviceIO` or an error of the keychain if changes may not be on the disk; of stage `afterCommit` if
-  ///   something was changed, which remains.
+  ///   items were changed, because these changes remain.
   package func synchronize() throws(KeyhaulError) {
     recordItemChanges()
     do throws(KeyhaulError) {
@@ -98,7 +98,7 @@ public final class DeviceSession {
   }
 
   private func recordItemChanges() {
-    if let store, store.commitCount > commitsWhileOpening { hasChangedItems = true }
+    if let store, store.commitCount > openingCommitCount { hasChangedItems = true }
   }
 
   /// Closes the keychain, removes the keys from memory and releases the device. Errors are ignored, so for changes use
@@ -153,7 +153,7 @@ public final class DeviceSession {
       let keychain = try DeviceKeychain(directory: directory, device: name, files: files).open(
         durability, isForReading: access == .reading, shouldContinue: environment.clock.shouldContinue)
       store = keychain
-      commitsWhileOpening = keychain.commitCount
+      openingCommitCount = keychain.commitCount
       return keychain
     }
   }

@@ -12,8 +12,8 @@ package enum KeyEncryption: Sendable, Hashable {
   case rsaPKCS1
   /// RSAES-OAEP with MGF1 of the same digest, without a label.
   case rsaOAEP(KeyDigest)
-  /// A random AES key encrypted with OAEP, followed by the bytes encrypted with the AES key. The AES key has 128 bits, or
-  /// 256 for RSA keys of 4,096 bits or more.
+  /// A random AES key encrypted with OAEP, followed by the bytes encrypted with the AES key. The AES key has 128 bits,
+  /// or 256 for RSA keys of 4,096 bits or more.
   case rsaOAEPWithSessionKey(KeyDigest)
   /// An ephemeral public key, followed by the bytes encrypted with an AES key that X9.63 derives. The AES key has 128
   /// bits, or 256 for curves of more than 256 bits. The initialization vector is derived with the key, or zero.

@@ -35,12 +35,13 @@ enum PKCS1Padding {
     }
   }
 
-  /// Returns the start of the message. Reads every byte, whatever its value, so that the time reveals nothing.
+  /// Returns where the message starts, after the first zero byte behind the leading 0 and 2, and whether the padding is
+  /// valid. Reads every byte, independently of their values.
   private static func messageStart(in block: UnsafeRawBufferPointer) -> (isValid: Bool, start: Int) {
     var start = block.count
     for index in stride(from: block.count - 1, to: 1, by: -1) where block[index] == 0 { start = index + 1 }
-    let isValid = (block[0] == 0) && (block[1] == 2) && start >= minimumByteCount
-    let hasEnd = start < block.count || block[block.count - 1] == 0
-    return (isValid && hasEnd, start)
+    let isValidUpToMessage = (block[0] == 0) && (block[1] == 2) && start >= minimumByteCount
+    let hasZeroBeforeMessage = start < block.count || block[block.count - 1] == 0
+    return (isValidUpToMessage && hasZeroBeforeMessage, start)
   }
 }

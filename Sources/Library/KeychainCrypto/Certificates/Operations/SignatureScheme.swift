@@ -6,13 +6,13 @@ internal import COpenSSL
 package enum SignatureScheme: Sendable, Hashable {
   /// RSA without padding: the digest itself, preceded by zeros.
   case rsaRaw
-  /// RSASSA-PKCS1-v1_5 of a digest. With `nil`, of any bytes and without a digest identifier.
+  /// RSASSA-PKCS1-v1_5 of a digest. With `nil`, any bytes are signed, and no digest is named in the signature.
   case rsaPKCS1v15(KeyDigest?)
   /// RSASSA-PSS with a salt as long as the digest, and MGF1 of the same digest.
   case rsaPSS(KeyDigest)
-  /// ECDSA, with both numbers in DER.
+  /// ECDSA, with the numbers r and s in DER.
   case ecdsaX962
-  /// ECDSA, with both numbers one after the other, each as long as a coordinate.
+  /// ECDSA, with the numbers r and s one after the other, each as long as a coordinate.
   case ecdsaRFC4754
 
   /// The type of key for this scheme.

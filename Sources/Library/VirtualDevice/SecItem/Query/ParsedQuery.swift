@@ -23,7 +23,7 @@ struct ParsedQuery {
     case atMost(Int)
   }
 
-  /// Whether the call may ask the user, must not ask, or skips items that require it.
+  /// Whether the call may ask the user to authenticate, must not ask, or skips items that require authentication.
   enum Interaction { case allowed, forbidden, skipped }
 
   let queryClass: QueryClass

@@ -123,10 +123,10 @@ extension SecItemService {
   ) throws(SecItemError) -> Bool {
     guard case .identity(_, let key)? = query["v_Ref"]?.referenceValue, let label = key[.applicationLabel]?.dataValue
     else { return false }
-    let others = try search(
+    let certificates = try search(
       ["class": .string(ItemKind.certificate.rawValue), "pkhh": .data(label)], caller: caller, keys: keys,
       environment: environment)
-    if case .success = others.outcome { return true }
+    if case .success = certificates.outcome { return true }
     return false
   }
 }
