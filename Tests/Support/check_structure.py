@@ -7,7 +7,10 @@ A target imports only targets of lower layers. Every target and test target depe
 it imports. Otherwise, whether a build succeeds can depend on what happens to be compiled first. Inside a target,
 folders must not use each other in a cycle. A folder uses another folder if one of its files names a type, a protocol or
 a free function that only the other folder declares. Exit 1 if an import violates the layers or is not declared, or if
-folders form a cycle. --draw prints the graph, lowest layer first.
+folders form a cycle.
+
+A package type with @inlinable members is @usableFromInline. Otherwise the compiler ignores @inlinable, and other
+modules call generic members without specialization, which is several times slower. --draw prints the graph, lowest layer first.
 """
 
 import argparse
@@ -42,6 +45,10 @@ DECLARED = re.compile(
 IMPORTED = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate)\s+)?"
                       r"import\s+(?:(?:struct|class|enum|protocol|func)\s+)?(\w+)", re.M)
 
+# A type at the top level of a file, up to its closing brace.
+PACKAGE_TYPE = re.compile(
+    r"^((?:@\w+(?:\([^)]*\))?\s+)*)package\s+(?:final\s+|indirect\s+)?(?:struct|class|enum)\s+(\w+).*?^}", re.M | re.S)
+
 
 class Source:
     """A Swift file, with its imports, its declarations, and the names that it uses."""
@@ -59,6 +66,13 @@ class Source:
         self.names = set(re.findall(r"\b[A-Z]\w+", code_without_text)) | set(
             re.findall(r"(?<![\w.])[a-z]\w+(?=\()", code_without_text)
         )
+
+    def ineffective_inlining(self):
+        """Return the names of package types whose @inlinable members other modules cannot inline."""
+        return [
+            type.group(2) for type in PACKAGE_TYPE.finditer(COMMENT.sub("", self.text))
+            if "@inlinable" in type.group() and "@usableFromInline" not in type.group(1)
+        ]
 
     def folder(self, target):
         """Return the folder of the file inside its target."""
@@ -168,6 +182,8 @@ class Target:
             for module in sorted(self.imported_targets(file)):
                 if LAYER_OF_TARGET[module] >= layer:
                     yield f"{file.path}: imports {module}, which is not in a layer below {self.name}"
+            for type_name in file.ineffective_inlining():
+                yield f"{file.path}: {type_name} has @inlinable members, and is not @usableFromInline"
         for cycle in cycles(self.uses):
             steps = "; ".join(self.examples[step] for step in zip(cycle, cycle[1:]))
             yield f"{self.path}: folders use each other: {' -> '.join(cycle)} ({steps})"

@@ -468,6 +468,14 @@ class LayerChecks(unittest.TestCase):
             self.assertEqual(found.returncode, 1)
             self.assertIn(f"imports {module}, which is not in a layer below {target}", found.stdout)
 
+    def test_inlinable_members_are_usable_in_other_modules(self):
+        inlined = "package struct A<Value> {\n  @inlinable package func f() {}\n}\n\npackage struct B {\n}"
+        found = self.check(Basics=inlined)
+        self.assertEqual(found.returncode, 1)
+        self.assertIn("A has @inlinable members, and is not @usableFromInline", found.stdout)
+        self.assertNotIn(": B has", found.stdout)
+        self.assertEqual(self.check(Basics=f"@usableFromInline\n{inlined}").returncode, 0)
+
     def test_only_declared_dependencies_are_imported(self):
         manifest = json.dumps({"targets": [
             {"name": "Basics", "path": "Sources/Library/Basics", "exclude": [], "dependencies": []},
