@@ -9,12 +9,12 @@ struct ItemSection {
   init(_ page: InspectionPage) { self.page = page }
 
   func write(to markup: inout HTMLWriter) {
-    guard backup.hasKeychain || backup.hiddenKeychain != nil else { return }
+    guard backup.hasKeychain || backup.keychainReadFailure != nil else { return }
     markup.newLine()
     markup.element("section") { markup in
       markup.element("h2", "Its keychain")
-      if let hidden = backup.hiddenKeychain {
-        markup.element("p", "It cannot be read: \(hidden.description). Its contents are not known.")
+      if let failure = backup.keychainReadFailure {
+        markup.element("p", "It cannot be read: \(failure.description). Its contents are not known.")
         return
       }
       guard backup.items != nil else {
@@ -23,7 +23,7 @@ struct ItemSection {
         return
       }
       markup.element("p", kinds)
-      if counts.total > 0 { classTable(&markup) }
+      if counts.total > 0 { writeClassTable(to: &markup) }
     }
     writeDamage(to: &markup)
     table.write(to: &markup)
@@ -49,7 +49,7 @@ struct ItemSection {
       ? "It has no items." : "\(HumanReadable.count(counts.total, "item")): \(HumanReadable.list(parts))."
   }
 
-  private func classTable(_ markup: inout HTMLWriter) {
+  private func writeClassTable(to markup: inout HTMLWriter) {
     markup.element("table", ["class": "plain"]) { markup in
       markup.element("thead") { markup in
         markup.element("tr") { markup in

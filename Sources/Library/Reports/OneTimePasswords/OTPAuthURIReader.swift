@@ -5,7 +5,7 @@ struct OTPAuthURIReader: ~Copyable {
   private static let scheme = Array("otpauth://".utf8)
 
   private(set) var parameters = OneTimePassword.Parameters()
-  /// The address as it is returned, including the secret.
+  /// The address that `address()` returns, including the secret.
   private var text = SensitiveBuffer()
   private var hasRawSecret = false
 
@@ -106,8 +106,8 @@ struct OTPAuthURIReader: ~Copyable {
     case "issuer":
       if !value.isEmpty { parameters.issuer = value.trimmingSpaces() }
     case "algorithm":
-      let name = value.uppercased().filter { $0 != "-" }
-      let digestName = name.hasPrefix("HMAC") ? String(name.dropFirst(4)) : name
+      let hashName = value.uppercased().filter { $0 != "-" }
+      let digestName = hashName.hasPrefix("HMAC") ? String(hashName.dropFirst(4)) : hashName
       guard let algorithm = OneTimePassword.Algorithm(rawValue: digestName) else { return .unknownAlgorithm }
       parameters.algorithm = algorithm
     case "digits":

@@ -26,7 +26,7 @@ public struct OutlookPage: HTMLPage {
     if summary.isRedacted { frame.privacyNote = "Names are left out." }
     return try frame.html(
       body: { page in
-        heading(&page)
+        writeHeading(to: &page)
         tiles.write(to: &page)
         if !summary.restoreOutlook.planForNewDevice.decisions.isEmpty { SankeyTabs(summary).write(to: &page) }
         FindingSection(summary.findings).write(to: &page)
@@ -45,7 +45,7 @@ public struct OutlookPage: HTMLPage {
       })
   }
 
-  private func heading(_ page: inout HTMLWriter) {
+  private func writeHeading(to page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1", "Moving to \(summary.newPhone)")
       page.element("p", ["class": "verdict"], summary.verdict)
@@ -144,8 +144,8 @@ public struct OutlookPage: HTMLPage {
 }
 
 extension SankeyTabs {
-  /// Creates the diagrams of the items that move to a new device. The first is by app, or by kind if no app is known; the
-  /// second is by protection class.
+  /// Creates the diagrams of the items that move to a new device. The first is by app, or by kind if no app
+  /// is known or names are left out. The second is by protection class.
   fileprivate init(_ summary: OutlookSummary) {
     let decisions = summary.restoreOutlook.planForNewDevice.decisions
     let hasAppNames = decisions.contains { summary.apps.app(of: $0.identity).isKnown } && !summary.isRedacted

@@ -70,9 +70,11 @@ extension OutlookSummary {
     }
     let date = source.backupDate.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
     let device = isRedacted ? "the source device" : source.deviceName
-    let maker = device.map { " by \(HTMLWriter.shortened($0))" } ?? ""
+    let deviceClause = device.map { " by \(HTMLWriter.shortened($0))" } ?? ""
     let password = protection ?? (source.encrypted ? "with a password" : "without a password")
-    let sentences = ["The backup was made\(date)\(maker), \(password).", condition, itemsSentence, deviceItemsSentence]
+    let sentences = [
+      "The backup was made\(date)\(deviceClause), \(password).", condition, itemsSentence, deviceItemsSentence,
+    ]
     return sentences.compactMap(\.self).joined(separator: " ")
   }
 
@@ -222,8 +224,8 @@ extension OutlookSummary {
     return sourceIsBackup ? "; the backup has no password" : " in a backup without a password"
   }
 
-  /// A sentence for a device, about a backup without a password if the planned backup has one, and with a password
-  /// otherwise.
+  /// A sentence about the alternative to the planned backup of a device: without a password instead of with one, or the
+  /// other way around.
   private var otherPasswordSentence: String {
     func restoredCount(onSameDevice: Bool) -> String {
       let counts = restoreOutlook.counts(

@@ -12,7 +12,7 @@ extension WipeChecklist {
   var appEntries: [Checklist.Entry] {
     let appLosses = appLosses
     let appsWithLosses = Set(appLosses.map(\.name).filter { !$0.isEmpty })
-    return codes + lossEntries(appLosses) + installedAppEntries(without: appsWithLosses)
+    return codeEntries + lossEntries(appLosses) + installedAppEntries(without: appsWithLosses)
   }
 
   private func lossEntries(_ appLosses: [AppLoss]) -> [Checklist.Entry] {
@@ -43,7 +43,7 @@ extension WipeChecklist {
     // The plan of the new backup will list these apps.
     let isShortened = isUnusable && !showsAll
     if !unclassified.isEmpty, !isShortened {
-      let noun = apps.installed.count == unclassified.count && codes.isEmpty ? "app" : "other app"
+      let noun = apps.installed.count == unclassified.count && codeEntries.isEmpty ? "app" : "other app"
       let names = unclassified.map { Self.shortName($0.name) }.joined(separator: ", ")
       entries.append(
         .init(

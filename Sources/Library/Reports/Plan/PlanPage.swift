@@ -16,7 +16,7 @@ public struct PlanPage: HTMLPage {
   /// A sentence about the items of a backup that cannot be restored as it is; `nil` if the backup can be restored.
   var itemsSentence: String?
   /// The step that saves the one-time passwords; `nil` if there are none.
-  var codes: StepList.Step?
+  var codesStep: StepList.Step?
 
   /// Creates the page of a plan.
   ///
@@ -68,7 +68,7 @@ public struct PlanPage: HTMLPage {
     if isRedacted { frame.privacyNote = "Names are left out." }
     return try frame.html(
       body: { page in
-        heading(&page)
+        writeHeading(to: &page)
         tiles.write(to: &page)
         if counts.total + counts.removed > 0 { SankeyTabs(self).write(to: &page) }
         LossSection(self).write(to: &page)
@@ -90,7 +90,7 @@ public struct PlanPage: HTMLPage {
       })
   }
 
-  private func heading(_ page: inout HTMLWriter) {
+  private func writeHeading(to page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.text(isSameDevice ? "Restoring to " : "Moving to ")

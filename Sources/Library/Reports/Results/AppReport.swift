@@ -47,8 +47,8 @@ package struct AppReport: Report {
       (summary.migrates.count, "moves", "move"), (summary.staysBehind.count, "stays", "stay"),
       (summary.unreadable.count, "cannot be read", "cannot be read"),
     ]
-    return counts.filter { $0.count > 0 }.map { part in
-      "\(HumanReadable.grouped(part.count)) \(part.count == 1 ? part.singular : part.plural)"
+    return counts.filter { $0.count > 0 }.map { clause in
+      "\(HumanReadable.grouped(clause.count)) \(clause.count == 1 ? clause.singular : clause.plural)"
     }.joined(separator: ", ")
   }
 

@@ -64,8 +64,9 @@ package struct DifferenceReport: Report {
         "\(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.identity.kind), columns: kindWidth) + "  "
         + DisplayWidth.padded(shortName, columns: nameWidth) + "  "
       let fits = DisplayWidth.columns(of: label) + DisplayWidth.columns(of: remark) <= style.width
-      let text = fits ? [label + remark] : [label] + WordWrap.labeled("      ", remark, columns: style.width)
-      return text.map { line in
+      let rowLines = fits ? [label + remark] : [label] + WordWrap.labeled("      ", remark, columns: style.width)
+      return rowLines.map { line in
+        // The padding must not leave spaces at the end of the line.
         style.painted(String(line.dropLast(line.reversed().prefix { $0 == " " }.count)), row.color)
       }
     }
@@ -129,12 +130,12 @@ package struct DifferenceReport: Report {
 
   /// Returns the sentence about items of a side that may match encrypted items of the other side; `nil` if there are none.
   private static func possibleMatchSentence(
-    of items: [KeychainDifference.UnmatchedItem], in side: ComparisonSide, and other: ComparisonSide, state: String
+    of items: [KeychainDifference.UnmatchedItem], in side: ComparisonSide, and otherSide: ComparisonSide, state: String
   ) -> String? {
     guard !items.isEmpty else { return nil }
     let subject = items.count == 1 ? "it is" : "they are"
     return
-      "\(HumanReadable.count(items.count, "item")) of \(side.name) may be among the encrypted items of \(other.name): "
+      "\(HumanReadable.count(items.count, "item")) of \(side.name) may be among the encrypted items of \(otherSide.name): "
       + "it is not known whether \(subject) \(state)."
   }
 

@@ -220,9 +220,9 @@ extension Inspection {
     if let listing, let tree {
       backup.files = InspectionPage.Files(listing, branches: tree.root.children)
     }
-    backup.hiddenKeychain = unlocked?.keychainReadFailure
+    backup.keychainReadFailure = unlocked?.keychainReadFailure
     backup.items =
-      backup.hiddenKeychain != nil ? nil : unlocked?.entries
+      backup.keychainReadFailure != nil ? nil : unlocked?.entries
     return InspectionPage(backup, program: program)
   }
 }

@@ -14,7 +14,7 @@ struct SankeyDiagram: Sendable {
     case app(AppName)
     /// Items in Apple's access groups: those of iOS and of its apps.
     case system
-    /// This many apps together, each with fewer items than the apps that have their own bar.
+    /// The given number of apps, which share a bar because they have the fewest items.
     case otherApps(Int)
     /// Decrypted items that do not name an app.
     case noApp

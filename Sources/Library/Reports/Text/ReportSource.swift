@@ -31,7 +31,7 @@ package struct ReportSource {
   /// Whether the backup may have lost items without a trace.
   package var mayLackItems = false
 
-  /// Returns the number of removed items that may be the only good copies of items that the backup has lost.
+  /// Returns the number of removed items that may be the only intact copies of items that the backup has lost.
   package func onlyCopies(removedBy plan: MigrationPlan) -> Int {
     mayLackItems ? plan.removed.count : plan.removedOnlyCopyCount(ofKinds: lostKinds)
   }

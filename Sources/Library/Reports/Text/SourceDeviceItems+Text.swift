@@ -16,14 +16,14 @@ extension SourceDeviceItems {
   }
 
   private var changes: [String] {
-    func item(_ count: Int) -> String { HumanReadable.count(count, "item") }
+    func items(_ count: Int) -> String { HumanReadable.count(count, "item") }
     return [
       addedSince.isEmpty
-        ? nil : "\(item(addedSince.count)) on it \(addedSince.count == 1 ? "is" : "are") not in the backup",
-      changedCount == 0 ? nil : "\(item(changedCount)) \(changedCount == 1 ? "differs" : "differ")",
+        ? nil : "\(items(addedSince.count)) on it \(addedSince.count == 1 ? "is" : "are") not in the backup",
+      changedCount == 0 ? nil : "\(items(changedCount)) \(changedCount == 1 ? "differs" : "differ")",
       removedCount == 0
         ? nil
-        : "\(item(removedCount)) of the backup \(removedCount == 1 ? "is" : "are") no longer on it, so other items that the "
+        : "\(items(removedCount)) of the backup \(removedCount == 1 ? "is" : "are") no longer on it, so other items that the "
           + "backup omits may be gone too",
     ].compactMap(\.self)
   }
@@ -35,11 +35,11 @@ extension SourceDeviceItems {
       (neverIncluded.count, "never in a backup"), (unreadable.count, "damaged there and never in a backup"),
       (addedSince.count, "not in this backup"),
     ]
-    let clauses = counts.filter { $0.count > 0 }.enumerated().map { index, part in
+    let clauses = counts.filter { $0.count > 0 }.enumerated().map { index, clause in
       // Only the first number has a noun.
       let subject =
-        index == 0 ? "\(HumanReadable.count(part.count, "item")) on \(device)" : HumanReadable.grouped(part.count)
-      return "\(subject) \(part.count == 1 ? "is" : "are") \(part.predicate)"
+        index == 0 ? "\(HumanReadable.count(clause.count, "item")) on \(device)" : HumanReadable.grouped(clause.count)
+      return "\(subject) \(clause.count == 1 ? "is" : "are") \(clause.predicate)"
     }
     return clauses.isEmpty ? nil : clauses.joined(separator: ", ")
   }

@@ -95,7 +95,7 @@ package struct ExpectationTestReport {
     return indexes.map { index in
       let expectation = check.expectations[index]
       let reason = expectation.reason.map { " (\($0.rawValue))" } ?? ""
-      let name = "\(ExpectationMessages.name(expectation.matcher)): \(expectation.fate.rawValue)\(reason)"
+      let name = "\(ExpectationMessages.conditions(of: expectation.matcher)): \(expectation.fate.rawValue)\(reason)"
       counts[name, default: 0] += 1
       let number = counts[name, default: 1]
       return number == 1 ? name : "\(name) #\(number)"
