@@ -96,7 +96,7 @@ extension CaseReport {
   /// A sentence that states whether any of the backups changed during the examination.
   package var writingSentence: String {
     let changedCount = backups.count { $0.files.changedCount > 0 }
-    let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.gap != nil }
+    let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.incompletenessReason != nil }
     if changedCount == 0, uncomparedCount == 0 {
       return "No change was found in the files of any of the examined backups."
     }
@@ -141,7 +141,7 @@ extension CaseReport {
       "writing": [
         "unchanged": .boolean(backup.files.isUnchanged),
         "changed": .array(backup.files.changedPaths.map { .string($0) }),
-        "changed_count": .count(backup.files.changedCount), "not_compared": .text(backup.files.gap),
+        "changed_count": .count(backup.files.changedCount), "not_compared": .text(backup.files.incompletenessReason),
       ],
       "document": backup.document ?? .null,
     ]

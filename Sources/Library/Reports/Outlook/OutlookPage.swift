@@ -150,11 +150,11 @@ extension SankeyTabs {
     let decisions = summary.restoreOutlook.planForNewDevice.decisions
     let hasAppNames = decisions.contains { summary.apps.app(of: $0.identity).isKnown } && !summary.isRedacted
     let axes: [SankeyDiagram.Axis] = [hasAppNames ? .app : .kind, .protection]
-    figures = axes.map { axis in
+    tabs = axes.map { axis in
       let diagram = SankeyDiagram(decisions, by: axis, apps: summary.apps, removedCount: 0)
       return (
         axis: axis,
-        figure: SankeyView(diagram, source: summary.phoneName, target: summary.newPhone, isSameDevice: false)
+        view: SankeyView(diagram, source: summary.phoneName, target: summary.newPhone, isSameDevice: false)
       )
     }
   }

@@ -169,7 +169,7 @@ extension SankeyTabs {
   /// Creates the diagrams of a plan. The first is by app, or by kind if no app is known; the second is by protection class.
   init(_ page: PlanPage) {
     let hasAppNames = page.plan.decisions.contains { !page.app(of: $0.identity).isEmpty }
-    figures = [hasAppNames ? .app : .kind, .protection].map { (axis: $0, figure: SankeyView(page, by: $0)) }
+    tabs = [hasAppNames ? .app : .kind, .protection].map { (axis: $0, view: SankeyView(page, by: $0)) }
   }
 }
 
@@ -185,8 +185,9 @@ extension SankeyView {
 extension PlanPage {
   /// The plan in one or two sentences, at the top of the page.
   var verdict: String {
-    if let unusable = condition.verdict(deviceNames: [HTMLWriter.shortened(sourceDevice), "the source device"]) {
-      return [unusable, itemsSentence].compactMap(\.self).joined(separator: " ")
+    let deviceNames = [HTMLWriter.shortened(sourceDevice), "the source device"]
+    if let conditionVerdict = condition.verdict(deviceNames: deviceNames) {
+      return [conditionVerdict, itemsSentence].compactMap(\.self).joined(separator: " ")
     }
     return PlanVerdict(counts, sourceIsBackup: source.kind == .archive, isSameDevice: isSameDevice, target: target.name)
       .text

@@ -91,7 +91,7 @@ private struct PlanSteps {
   /// nothing.
   var merging: StepList.Step? {
     guard counts.removed > 0, page.plan.policy == .replace, page.isRestoreUseful else { return nil }
-    // A backup whose items cannot be decrypted cannot be merged, so the new backup is needed.
+    // If items move only with a password, the new backup is merged instead.
     let source = isDevice && (gainedByPassword == 0 || page.source.encrypted) ? placeholders.source : backup
     return .init(
       text: "To keep the items on \(HTMLWriter.shortened(page.target.name)), plan a restore that merges:",

@@ -221,8 +221,7 @@ extension Inspection {
       backup.files = InspectionPage.Files(listing, branches: tree.root.children)
     }
     backup.keychainReadFailure = unlocked?.keychainReadFailure
-    backup.items =
-      backup.keychainReadFailure != nil ? nil : unlocked?.entries
+    backup.items = backup.keychainReadFailure != nil ? nil : unlocked?.entries
     return InspectionPage(backup, program: program)
   }
 }

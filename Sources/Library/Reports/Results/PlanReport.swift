@@ -127,13 +127,14 @@ package struct PlanReport {
     func wrapped(_ text: String) -> [String] {
       WordWrap.lines(of: style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
-    let unusable = source.condition.verdict(
+    let conditionVerdict = source.condition.verdict(
       deviceNames: [HTMLWriter.shortened(source.sourceDevice), "the source device"])
-    if let unusable {
+    if let conditionVerdict {
       let advice =
         source.condition == .decryptedCopy
         ? "" : " What is wrong with it: \(SuggestedCommands.verify(placeholders.source))"
-      return wrapped(unusable).map { style.painted($0, .bold) } + [""] + wrapped((itemsSentence ?? "") + advice) + [""]
+      return wrapped(conditionVerdict).map { style.painted($0, .bold) } + [""]
+        + wrapped((itemsSentence ?? "") + advice) + [""]
     }
     let verdict = PlanVerdict(
       plan.summary, sourceIsBackup: source.isArchive, isSameDevice: plan.isSameDevice == true, target: target.name)

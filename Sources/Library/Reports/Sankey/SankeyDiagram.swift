@@ -205,22 +205,22 @@ extension SankeyDiagram.Origin {
 /// Two diagrams of a move, by app or kind and by protection class. Radio buttons and style rules show one of them, on the
 /// screen and in print.
 struct SankeyTabs {
-  let figures: [(axis: SankeyDiagram.Axis, figure: SankeyView)]
+  let tabs: [(axis: SankeyDiagram.Axis, view: SankeyView)]
 
   func write(to page: inout HTMLWriter) {
     page.newLine()
     page.element("fieldset", ["class": "views"]) { page in
       page.element("legend", ["class": "unseen"], "Show where the items go")
-      for (index, view) in figures.enumerated() {
-        let id = "by-\(view.axis.rawValue)"
+      for (index, tab) in tabs.enumerated() {
+        let id = "by-\(tab.axis.rawValue)"
         if index == 0 {
           page.voidElement("input", ["type": "radio", "name": "view", "id": id, "checked": "checked"])
         } else {
           page.voidElement("input", ["type": "radio", "name": "view", "id": id])
         }
-        page.element("label", ["for": id], "by \(view.axis.displayName)")
+        page.element("label", ["for": id], "by \(tab.axis.displayName)")
       }
-      for view in figures { view.figure.write(to: &page) }
+      for tab in tabs { tab.view.write(to: &page) }
     }
   }
 }

@@ -27,13 +27,13 @@ package struct AuditText {
         title: "Leave the device", items: audit.leaving,
         advice: "A backup with a password moves these to any device. Anyone who knows the password can "
           + "restore them."),
-    ] + (countsStaying ? [stayingGroup] : [])
+    ] + (showsStayingCount ? [stayingGroup] : [])
       + (audit.unreadable.isEmpty ? [] : [unreadableGroup])
   }
 
   /// Whether to report the number of items that never leave the device. "0" would be wrong for a backup, which does not
   /// contain all such items.
-  private var countsStaying: Bool { source.isDevice || !audit.staying.isEmpty }
+  private var showsStayingCount: Bool { source.isDevice || !audit.staying.isEmpty }
 
   private var stayingGroup: Group {
     Group(
@@ -59,7 +59,7 @@ package struct AuditText {
   /// The last line: "18 items: 14 leave the device, 4 never do, 1 have a deprecated class."
   private var summary: String {
     var counts = ["\(HumanReadable.grouped(audit.leaving.count)) leave the device"]
-    if countsStaying { counts.append("\(HumanReadable.grouped(audit.staying.count)) never do") }
+    if showsStayingCount { counts.append("\(HumanReadable.grouped(audit.staying.count)) never do") }
     if !audit.unreadable.isEmpty {
       counts.append("\(HumanReadable.grouped(audit.unreadable.count)) cannot be read here")
     }

@@ -19,18 +19,18 @@ package struct ExpectationTestReport {
   /// The document, in UTF-8.
   package var xml: String {
     var page = HTMLWriter()
-    let failures = check.cases.count { !$0.isMet }
-    let skipped = check.unchecked.count
+    let failureCount = check.cases.count { !$0.isMet }
+    let skippedCount = check.unchecked.count
     page.element(
       "testsuites",
       [
-        "name": "expectations", "tests": String(check.cases.count + skipped), "failures": String(failures),
-        "errors": "0", "skipped": String(skipped),
+        "name": "expectations", "tests": String(check.cases.count + skippedCount), "failures": String(failureCount),
+        "errors": "0", "skipped": String(skippedCount),
       ]
     ) { page in
       page.newLine()
       for scenario in check.scenarios { suite(scenario, in: &page) }
-      if skipped > 0 { uncheckedSuite(in: &page) }
+      if skippedCount > 0 { uncheckedSuite(in: &page) }
     }
     page.newLine()
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + page.html
