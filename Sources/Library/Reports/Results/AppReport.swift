@@ -11,18 +11,18 @@ package struct AppReport: Report {
   private var summaries: [AppSummary] { report.plan.byApp(report.source.apps) }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    let text = report.text(showsAll: showsAll)
+    let planText = report.text(showsAll: showsAll)
     let summaries = summaries
-    var lines = report.heading(style: style) + [""] + text.legend(style: style)
-    for summary in summaries { lines += Self.lines(of: summary, text, style: style, showsAll: showsAll) }
+    var lines = report.heading(style: style) + [""] + planText.legend(style: style)
+    for summary in summaries { lines += Self.lines(of: summary, planText, style: style, showsAll: showsAll) }
     lines += SignInText(summaries: summaries, targetName: report.target.name, showsAll: showsAll).lines(style: style)
     return lines + report.source.blindSpotLines(style: style)
-      + WordWrap.lines(of: text.summaryLine, columns: style.width)
+      + WordWrap.lines(of: planText.summaryLine, columns: style.width)
   }
 
   /// Returns the name of an app with its counts, and its items.
   private static func lines(
-    of summary: AppSummary, _ text: PlanText, style: TextStyle, showsAll: Bool
+    of summary: AppSummary, _ planText: PlanText, style: TextStyle, showsAll: Bool
   ) -> [String] {
     let minimumNameColumns = 20
     let reservedCountColumns = 34
@@ -32,7 +32,7 @@ package struct AppReport: Report {
     // Losses come first, because they require an action.
     let decisions = summary.unreadable + summary.staysBehind + summary.migrates
     let items = ReportItemTable(decisions, showsAll: showsAll) { decision in
-      var row = text.row(decision)
+      var row = planText.row(decision)
       if let reason = decision.outcome.reason { row.protection = reason.rawValue }
       if decision.identity.isEncrypted { row.name = PlanText.encryptedItemName(decision) }
       row.remark = ""

@@ -106,11 +106,11 @@ package struct PlanReport {
 
   /// Returns the groups of the plan as text.
   package func text(showsAll: Bool) -> PlanText {
-    var text = PlanText(
+    var planText = PlanText(
       plan: plan, source: source, targetName: target.name, isTargetLocked: target.state != .unlocked,
       showsAll: showsAll)
-    text.codesEntry = codesEntry
-    return text
+    planText.codesEntry = codesEntry
+    return planText
   }
 
   /// The step that saves the one-time passwords; `nil` if there are none.

@@ -29,8 +29,8 @@ package struct ExpectationTestReport {
       ]
     ) { page in
       page.newLine()
-      for scenario in check.scenarios { suite(scenario, in: &page) }
-      if skippedCount > 0 { uncheckedSuite(in: &page) }
+      for scenario in check.scenarios { writeSuite(of: scenario, to: &page) }
+      if skippedCount > 0 { writeUncheckedSuite(to: &page) }
     }
     page.newLine()
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + page.html
@@ -38,7 +38,7 @@ package struct ExpectationTestReport {
 
   private var title: String { "\(move.source.name) to \(move.target.name)" }
 
-  private func suite(_ scenario: ActualScenario, in page: inout HTMLWriter) {
+  private func writeSuite(of scenario: ActualScenario, to page: inout HTMLWriter) {
     let cases = check.cases(in: scenario)
     let name = "\(title), \(ExpectationMessages.description(of: scenario))"
     let names = testNames(cases.map(\.index))
@@ -63,7 +63,7 @@ package struct ExpectationTestReport {
     page.newLine()
   }
 
-  private func uncheckedSuite(in page: inout HTMLWriter) {
+  private func writeUncheckedSuite(to page: inout HTMLWriter) {
     let name = "\(title), not checked"
     let count = check.unchecked.count
     page.element("testsuite", attributes(name, tests: count, failures: 0, skipped: count)) { page in
