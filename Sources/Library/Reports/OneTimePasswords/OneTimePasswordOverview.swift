@@ -16,7 +16,7 @@ package struct OneTimePasswordOverview: Sendable {
 
   /// The apps with one-time passwords, those with the most first.
   package let apps: [App]
-  /// The apps with codes that are not in the backup or cannot be decrypted, so that they are not counted.
+  /// The apps with codes that are not counted, because the codes are not in the backup or cannot be decrypted.
   package let missing: [AuthenticatorAccounts.Missing]
   /// The names of the apps, and the bundle identifiers that are known. Sets, because a backup may list any number of apps.
   private let appNames: Set<String>

@@ -7,8 +7,8 @@ extension WipeChecklist {
   /// The maximum width of an app's name in a list, in columns.
   private static let nameWidth = 30
 
-  /// The entries about one-time passwords, about apps that lose items, about kinds of apps that often store secrets on the
-  /// phone, and about all other apps.
+  /// The entries in order: one-time passwords, apps that lose items, kinds of apps that often store secrets on the phone,
+  /// and all other apps.
   var appEntries: [Checklist.Entry] {
     let appLosses = appLosses
     let appsWithLosses = Set(appLosses.map(\.name).filter { !$0.isEmpty })

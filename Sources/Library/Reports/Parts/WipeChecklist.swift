@@ -157,7 +157,7 @@ struct WipeChecklist {
   private static let addingCards = "Add your cards to Wallet again"
   private static let cardsReason = ": they are in no backup."
 
-  /// The entry to restore a backup. It also names the cards in Wallet, so that the checklist does not get longer.
+  /// The entry to restore a backup. It also mentions the cards in Wallet, which saves an entry.
   private var restoreEntry: Checklist.Entry {
     let target = HTMLWriter.shortened(target)
     let sentence =

@@ -30,8 +30,8 @@ struct FileListing: StreamedSection {
 
   private func byteCount(of file: ListedFile) -> Int64 { stored.byteCount(of: file.fileIdentifier) ?? 0 }
 
-  /// Calls a closure with each line: a domain, then its files with their sizes. Names are not shortened, so that the user
-  /// can copy them.
+  /// Calls a closure with each line: a domain, then its files with their sizes. Names are not shortened, because
+  /// the user may copy them.
   func forEachLine<Failure: Error>(
     style: TextStyle, failure: (KeyhaulError) -> Failure, _ body: (String) throws(Failure) -> Void
   ) throws(Failure) {

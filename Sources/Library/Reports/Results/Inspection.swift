@@ -20,7 +20,7 @@ package struct Inspection: Report {
   package let listing: FileList.Listing?
   /// The files by domain, the largest first; `nil` if the manifest cannot be read.
   package let domains: [FilesByDomain.Domain]?
-  /// The files by directory; `nil` if they were not requested.
+  /// The files by directory; `nil` if they were not requested, or if the manifest cannot be read.
   package let tree: DomainTree?
   /// The list of all files, for `--tree` with `-v`; otherwise `nil`.
   let fileListing: FileListing?

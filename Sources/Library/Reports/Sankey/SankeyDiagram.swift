@@ -131,8 +131,9 @@ struct SankeyDiagram: Sendable {
     return (origins, counts)
   }
 
-  /// Returns the origins in order: apps by number of items, then by name; the other apps together; then items without an
-  /// app. The counts of the other apps are merged.
+  /// Returns the origins in order: the apps with their own bar, the other apps together, and the origins without an app.
+  ///
+  /// Apps are sorted by their number of items, then by name. The counts of the other apps are merged.
   private static func ordered(_ origins: [Origin], _ counts: inout Counts) -> [Origin] {
     let rankedApps: [(rank: (Int, String, Int), origin: Origin)] = origins.enumerated().compactMap { position, origin in
       let total = counts[origin, default: [:]].values.reduce(0, +)
@@ -182,7 +183,7 @@ extension SankeyDiagram.Origin {
     }
   }
 
-  /// Whether the label comes from a backup, so that it may have any writing direction.
+  /// Whether the label is a name from a backup. Its text may have any writing direction.
   var isName: Bool { appName != nil }
 
   /// The label, in one or two short lines.

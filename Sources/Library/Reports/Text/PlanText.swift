@@ -11,7 +11,7 @@ package struct PlanText {
   let plan: MigrationPlan
   let source: ReportSource
   let targetName: String
-  /// Whether the target is locked, so that the names of some of its items cannot be read.
+  /// Whether the target is locked. The names of some of its items then cannot be read.
   let isTargetLocked: Bool
   let showsAll: Bool
   /// The step that saves the one-time passwords; `nil` if there are none.
