@@ -109,11 +109,11 @@ extension CaseReport {
 
   /// The counts of the results: "12 backups examined: 9 unproven, 1 incomplete and 2 damaged."
   package var verdict: String {
-    let counts = BackupResult.allCases.compactMap { result -> String? in
+    let countTexts = BackupResult.allCases.compactMap { result -> String? in
       let count = backups.count { $0.result == result }
       return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(result.rawValue)"
     }
-    return "\(HumanReadable.count(backups.count, "backup")) examined: \(HumanReadable.list(counts))."
+    return "\(HumanReadable.count(backups.count, "backup")) examined: \(HumanReadable.list(countTexts))."
   }
 
   package var json: JSONValue {

@@ -22,7 +22,7 @@ struct ItemSection {
           "p", "It is present, but encrypted: its items can be counted and listed only with the password.")
         return
       }
-      markup.element("p", kinds)
+      markup.element("p", kindsText)
       if counts.total > 0 { writeClassTable(to: &markup) }
     }
     writeDamage(to: &markup)
@@ -43,7 +43,7 @@ struct ItemSection {
   }
 
   /// The items by kind: "18 items: 10 generic passwords, 5 internet passwords, 2 certificates and 1 key."
-  private var kinds: String {
+  private var kindsText: String {
     let parts = ItemKind.allCases.compactMap { kind in counts.byKind[kind].map { HumanReadable.count($0, kind.noun) } }
     return parts.isEmpty
       ? "It has no items." : "\(HumanReadable.count(counts.total, "item")): \(HumanReadable.list(parts))."

@@ -56,7 +56,7 @@ public struct OutlookPage: HTMLPage {
         page.text(summary.sourceIsBackup ? origin : ", as a backup made now would contain it")
         let password = summary.source.encrypted ? "with a password" : "without a password"
         page.text(", \(summary.protection ?? password). ")
-        if let condition = summary.condition { page.escapedText("\(condition) ") }
+        if let sentence = summary.conditionSentence { page.escapedText("\(sentence) ") }
         if let sentence = summary.itemsSentence { page.text("\(sentence) ") }
         page.text("Nothing has been changed.")
       }

@@ -15,7 +15,7 @@ package struct OutlookText {
 
   package func lines(style: TextStyle) -> [String] {
     var lines = wrapped(summary.verdict, style).map { style.painted($0, .bold) } + [""]
-    lines += wrapped([summary.verdictExplanation, summary.state].joined(separator: " "), style) + [""]
+    lines += wrapped([summary.verdictExplanation, summary.sourceSentences].joined(separator: " "), style) + [""]
     lines += summary.checklist(showsAll: showsAll).lines(style: style, isShort: !showsAll)
     if showsAll { lines += details(style) }
     if summary.sourceIsBackup { lines += BackupBlindSpots.lines(style: style) }

@@ -116,11 +116,11 @@ package struct PlanText {
     let detail = changeTexts.isEmpty ? "" : " (\(changeTexts.joined(separator: ", ")))"
     let removal =
       summary.removed == 0 ? "0 removed" : "\(HumanReadable.grouped(summary.removed)) removed from \(targetName)"
-    let stays =
+    let stayingClause =
       summary.staysBehind == 0 && !source.isDevice
       ? "" : "\(HumanReadable.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
-    let warned = Explanation.warningClause(for: summary.byWarning)
-    return "\(HumanReadable.grouped(summary.migrates)) \(will) \(movement)\(detail)\(warned), \(stays)"
+    let warningClause = Explanation.warningClause(for: summary.byWarning)
+    return "\(HumanReadable.grouped(summary.migrates)) \(will) \(movement)\(detail)\(warningClause), \(stayingClause)"
       + "\(HumanReadable.grouped(summary.unreadable)) cannot be read, \(removal)."
   }
 
