@@ -53,7 +53,7 @@ public struct OutlookPage: HTMLPage {
       page.element("p", ["class": "facts"]) { page in
         page.text(summary.sourceIsBackup ? "From " : "From the device ")
         page.element("strong") { $0.name(summary.source.name) }
-        page.text(summary.sourceIsBackup ? origin : ", as a backup made now would contain it")
+        page.text(summary.sourceIsBackup ? originClause : ", as a backup made now would contain it")
         let password = summary.source.encrypted ? "with a password" : "without a password"
         page.text(", \(summary.protection ?? password). ")
         if let sentence = summary.conditionSentence { page.escapedText("\(sentence) ") }
@@ -80,7 +80,7 @@ public struct OutlookPage: HTMLPage {
   }
 
   /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
-  private var origin: String {
+  private var originClause: String {
     let date = summary.source.backupDate.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = summary.source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device

@@ -227,14 +227,14 @@ extension OutlookSummary {
   /// A sentence about the alternative to the planned backup of a device: without a password instead of with one, or the
   /// other way around.
   private var otherPasswordSentence: String {
-    func restoredCount(onSameDevice: Bool) -> String {
+    func restoredCountText(onSameDevice: Bool) -> String {
       let counts = restoreOutlook.counts(
         RestoreScenario(hasPassword: !restoreOutlook.hasPassword, onSameDevice: onSameDevice))
       return counts.restoredCount == 0 ? "none" : HumanReadable.grouped(counts.restoredCount)
     }
     let (planned, other) = restoreOutlook.hasPassword ? ("with a", "Without") : ("without a", "With")
-    return "This is for a backup \(planned) password. \(other) one, \(restoredCount(onSameDevice: false)) move to "
-      + "\(newPhone), and \(restoredCount(onSameDevice: true)) are restored to \(phone)."
+    return "This is for a backup \(planned) password. \(other) one, \(restoredCountText(onSameDevice: false)) move to "
+      + "\(newPhone), and \(restoredCountText(onSameDevice: true)) are restored to \(phone)."
   }
 
   /// Sentences that state how Keyhaul determined the items that return to the same device.

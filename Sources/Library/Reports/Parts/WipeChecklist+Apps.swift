@@ -148,17 +148,17 @@ extension WipeChecklist {
     guard appLoss.isEncrypted else {
       return "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app."
     }
-    let kindCounts = Self.kindCounts(of: appLoss.losses)
+    let kindCountTexts = Self.kindCountTexts(of: appLoss.losses)
     guard showsAll else {
       let stay = count == 1 ? "item stays" : "items stay"
-      return "\(HumanReadable.grouped(count)) encrypted \(stay) (\(kindCounts.joined(separator: ", "))):"
+      return "\(HumanReadable.grouped(count)) encrypted \(stay) (\(kindCountTexts.joined(separator: ", "))):"
     }
-    return "\(HumanReadable.list(kindCounts)) \(count == 1 ? "stays" : "stay"): "
+    return "\(HumanReadable.list(kindCountTexts)) \(count == 1 ? "stays" : "stay"): "
       + (count == 1 ? "its name and app are encrypted." : "their names and apps are encrypted.")
   }
 
   /// Returns the number of items of each kind: "2 passwords", "1 key".
-  private static func kindCounts(of losses: [Loss]) -> [String] {
+  private static func kindCountTexts(of losses: [Loss]) -> [String] {
     let counts: [(count: Int, noun: String)] = [
       (losses.count { $0.identity.kind == .genericPassword || $0.identity.kind == .internetPassword }, "password"),
       (losses.count { $0.identity.kind == .key }, "key"),

@@ -100,14 +100,14 @@ public struct PlanPage: HTMLPage {
       page.element("p", ["class": "facts"]) { page in
         page.text(source.kind == .archive ? "From " : "From the device ")
         page.element("strong") { $0.name(source.name) }
-        page.text(source.kind == .archive ? origin : ", as a backup made now would contain it")
-        page.text(protection)
+        page.text(source.kind == .archive ? originClause : ", as a backup made now would contain it")
+        page.text(protectionClause)
       }
       page.element("p", ["class": "facts"]) { page in
         page.text("To ")
         page.element("strong") { $0.name(target.name) }
         page.text(
-          ": \(state), \(target.isPasscodeSet ? "passcode set" : "no passcode"), "
+          ": \(stateText), \(target.isPasscodeSet ? "passcode set" : "no passcode"), "
             + "\(HumanReadable.count(target.itemCount, "item")). \(policyText) Nothing has been changed yet.")
       }
       if source.kind == .archive {
@@ -117,19 +117,19 @@ public struct PlanPage: HTMLPage {
   }
 
   /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
-  private var origin: String {
+  private var originClause: String {
     let date = source.backupDate.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }
 
-  private var protection: String {
+  private var protectionClause: String {
     if isDecryptedCopy { return ", a decrypted copy with password-protected items." }
     if let protection = document.findings.nonstandardProtection { return ", with \(protection)." }
     return source.encrypted ? ", with a password." : ", without a password."
   }
 
-  private var state: String { target.state == "before-first-unlock" ? "before first unlock" : target.state }
+  private var stateText: String { target.state == "before-first-unlock" ? "before first unlock" : target.state }
 
   private var policyText: String {
     switch plan.policy {

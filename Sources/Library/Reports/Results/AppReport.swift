@@ -28,7 +28,7 @@ package struct AppReport: Report {
     let reservedCountColumns = 34
     let name = UntrustedText.escaped(
       summary.app.displayName, columns: max(minimumNameColumns, style.width - reservedCountColumns))
-    let heading = WordWrap.labeled(style.adapted(name) + "  ", counts(of: summary), columns: style.width)
+    let heading = WordWrap.labeled(style.adapted(name) + "  ", countText(of: summary), columns: style.width)
     // Losses come first, because they require an action.
     let decisions = summary.unreadable + summary.staysBehind + summary.migrates
     let items = ReportItemTable(decisions, showsAll: showsAll) { decision in
@@ -42,7 +42,7 @@ package struct AppReport: Report {
   }
 
   /// Returns the counts of an app's items: "3 move, 1 stays".
-  private static func counts(of summary: AppSummary) -> String {
+  private static func countText(of summary: AppSummary) -> String {
     let counts: [(count: Int, singular: String, plural: String)] = [
       (summary.migrates.count, "moves", "move"), (summary.staysBehind.count, "stays", "stay"),
       (summary.unreadable.count, "cannot be read", "cannot be read"),

@@ -7,7 +7,7 @@ extension SourceDeviceItems {
     let relation = isProven ? "which made this backup" : "whose identifier is in this backup"
     var text = "Compared with \(device), \(relation), as it is now (revision \(revision))."
     if !isProven { text += " No item in the backup proves that \(device) is the source device." }
-    if hasChanged { text += " \(device) has changed since the backup: \(HumanReadable.list(changes))." }
+    if hasChanged { text += " \(device) has changed since the backup: \(HumanReadable.list(changeClauses))." }
     if possiblyIncludedCount > 0 {
       text +=
         " \(HumanReadable.count(possiblyIncludedCount, "item")) on it may be among the backup's items that cannot be decrypted."
@@ -15,7 +15,7 @@ extension SourceDeviceItems {
     return text
   }
 
-  private var changes: [String] {
+  private var changeClauses: [String] {
     func items(_ count: Int) -> String { HumanReadable.count(count, "item") }
     return [
       addedSince.isEmpty
