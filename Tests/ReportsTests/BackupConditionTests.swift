@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Conditions of backups")
 struct BackupConditionTests {
-  @Test("Several kinds of findings count as damage, unless all of them are changes without a loss")
+  @Test("The damage and the findings of a backup determine its condition")
   func kinds() {
     let falseClaim = BackupFinding.falseClaim(reason: "")
     let table: [(damage: [BackupDamage], findings: [BackupFinding], condition: BackupCondition)] = [

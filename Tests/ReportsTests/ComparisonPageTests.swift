@@ -51,7 +51,7 @@ struct ComparisonPageTests {
   @Test("The table counts all four restores and marks the planned one")
   func table() throws {
     let page = try PageReader(page(itemsOfThreeApps()).html())
-    // With a password, to the same device and to another; without a password, to the same two.
+    // With a password, to the same device and to another device. Then both without a password.
     #expect(page.texts(of: "b").prefix(4) == ["3", "2", "3", "0"])
     #expect(page.visibleText.ranges(of: "planned here").count == 1)
     #expect(
@@ -98,11 +98,11 @@ struct ComparisonPageTests {
 
   @Test("The checklist of a backup, but not of a device, states that there may be more items")
   func blindSpots() throws {
-    let ofBackup = page([item(0, .whenUnlocked)])
-    #expect(group(.apps, of: ofBackup).note == BackupBlindSpots.line && entries(ofBackup, .apps).count == 1)
-    let ofDevice = page([item(0, .whenUnlocked)], kind: .device, name: "old-phone")
-    #expect(group(.apps, of: ofDevice).note == nil && entries(ofDevice, .apps).isEmpty)
-    let visibleText = try PageReader(ofDevice.html()).visibleText
+    let backupPage = page([item(0, .whenUnlocked)])
+    #expect(group(.apps, of: backupPage).note == BackupBlindSpots.line && entries(backupPage, .apps).count == 1)
+    let devicePage = page([item(0, .whenUnlocked)], kind: .device, name: "old-phone")
+    #expect(group(.apps, of: devicePage).note == nil && entries(devicePage, .apps).isEmpty)
+    let visibleText = try PageReader(devicePage.html()).visibleText
     #expect(!visibleText.contains(BackupBlindSpots.line) && !visibleText.contains("Apps, while old-phone still works"))
   }
 

@@ -91,7 +91,7 @@ struct DocumentMemberTests {
     return item
   }
 
-  private func encrypted(_ index: Int) -> KeychainEntry {
+  private func encryptedEntry(_ index: Int) -> KeychainEntry {
     KeychainEntry(
       index: index, undecryptable: ItemDescriptor(undecryptable: .genericPassword),
       protection: .whenUnlockedThisDeviceOnly, persistentReference: nil, reason: .deviceBound)
@@ -116,7 +116,7 @@ struct DocumentMemberTests {
     let onlyInFirst = KeychainEntry(index: 2, item: item("only", .whenUnlocked))
     let readable = KeychainEntry(index: 3, item: item("bound", .whenUnlockedThisDeviceOnly))
     let first = [equal, onlyInFirst, readable]
-    let second = [equal, encrypted(4)]
+    let second = [equal, encryptedEntry(4)]
     let forward = try document(first, second)
     let backward = try document(second, first)
 

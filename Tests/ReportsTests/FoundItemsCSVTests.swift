@@ -24,9 +24,10 @@ struct FoundItemsCSVTests {
     return item
   }
 
-  private func lines(_ items: [KeychainItem], reveals: Bool, omits: Bool = true) -> [String] {
+  private func lines(_ items: [KeychainItem], revealsSecrets: Bool, omitsProtectedSecrets: Bool = true) -> [String] {
     let entries = items.enumerated().map { KeychainEntry(index: $0, item: $1) }
-    let table = FoundItemsCSV.table(of: entries, revealsSecrets: reveals, omitsProtectedSecrets: omits)
+    let table = FoundItemsCSV.table(
+      of: entries, revealsSecrets: revealsSecrets, omitsProtectedSecrets: omitsProtectedSecrets)
     return table.withBytes { String(decoding: $0, as: UTF8.self) }.components(separatedBy: "\r\n")
   }
 
@@ -39,7 +40,7 @@ struct FoundItemsCSVTests {
 
   @Test("Each column has its own attribute")
   func attributes() {
-    #expect(lines([item([])], reveals: false) == [Self.columns, Self.fields, ""])
+    #expect(lines([item([])], revealsSecrets: false) == [Self.columns, Self.fields, ""])
   }
 
   @Test("A secret is in one of two columns, as text unless it is binary or a formula")
@@ -50,7 +51,7 @@ struct FoundItemsCSVTests {
     ]
     for (secret, fields) in cases {
       #expect(
-        lines([item(secret)], reveals: true)
+        lines([item(secret)], revealsSecrets: true)
           == [Self.columns + ",secret,secret_base64", "\(Self.fields),\(fields)", ""], "\(fields)")
     }
   }
@@ -58,8 +59,8 @@ struct FoundItemsCSVTests {
   @Test("A protected secret has two empty fields, unless the source does not protect it")
   func protected() {
     let protected = item(Array("plain".utf8), isProtected: true)
-    #expect(lines([protected], reveals: true)[1] == "\(Self.fields),,")
-    #expect(lines([protected], reveals: true, omits: false)[1] == "\(Self.fields),plain,")
-    #expect(lines([protected], reveals: false, omits: false)[1] == Self.fields)
+    #expect(lines([protected], revealsSecrets: true)[1] == "\(Self.fields),,")
+    #expect(lines([protected], revealsSecrets: true, omitsProtectedSecrets: false)[1] == "\(Self.fields),plain,")
+    #expect(lines([protected], revealsSecrets: false, omitsProtectedSecrets: false)[1] == Self.fields)
   }
 }

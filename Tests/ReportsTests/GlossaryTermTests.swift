@@ -26,13 +26,13 @@ struct GlossaryTermTests {
     #expect(Set(GlossaryTerm.allCases.map(\.explanation.headline)).count == GlossaryTerm.allCases.count)
   }
 
-  @Test("There is a term for each reason, change and warning, and five terms of reports")
+  @Test("There is a term for each reason, change and warning, and five more terms")
   func allTerms() {
-    let reportTerms: [GlossaryTerm] = [.inferredSynchronizable, .removed, .preserved, .keybagMismatch, .sealBroken]
+    let otherTerms: [GlossaryTerm] = [.inferredSynchronizable, .removed, .preserved, .keybagMismatch, .sealBroken]
     let reasons = Reason.allCases.map(GlossaryTerm.reason)
     let changes = MigrationPlan.Change.allCases.map(GlossaryTerm.change)
     let warnings = ArrivalWarning.allCases.map(GlossaryTerm.warning)
-    #expect(Set(GlossaryTerm.allCases) == Set(reasons + changes + warnings + reportTerms))
+    #expect(Set(GlossaryTerm.allCases) == Set(reasons + changes + warnings + otherTerms))
   }
 
   @Test("Each term has its row in docs/Rules.md", arguments: GlossaryTerm.allCases)

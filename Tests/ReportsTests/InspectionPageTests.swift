@@ -127,16 +127,16 @@ struct InspectionPageTests {
   @Test("Secrets of iOS 4 without names cannot be restored, and the page states how to save them")
   func secretsWithoutNames() throws {
     let secretOnly = KeychainEntry.secretOnly(0, .whenUnlocked)
-    let only = page(try Self.backup([secretOnly]))
+    let secretsPage = page(try Self.backup([secretOnly]))
     #expect(
-      only.verdict
+      secretsPage.verdict
         == "This keychain contains secrets without names, as iOS 4 stored them, and cannot be restored to any device.")
-    let html = try only.html()
+    let html = try secretsPage.html()
     #expect(html.contains("without a name, for no device") && html.contains(">--reveal<"))
 
-    let mixed = page(try Self.backup([secretOnly, item(1, .whenUnlocked)]))
-    #expect(mixed.verdict == "With the password, this keychain can move to any device.")
-    #expect(mixed.counts.anyDevice == 1 && mixed.counts.noDevice == 1)
+    let mixedPage = page(try Self.backup([secretOnly, item(1, .whenUnlocked)]))
+    #expect(mixedPage.verdict == "With the password, this keychain can move to any device.")
+    #expect(mixedPage.counts.anyDevice == 1 && mixedPage.counts.noDevice == 1)
     #expect(!(try page(Self.backup([item(1, .whenUnlocked)])).html().contains("for no device")))
   }
 
@@ -191,7 +191,7 @@ struct InspectionPageTests {
     return listing
   }
 
-  @Test("The page of a stream and of a backup without a password has commands that can be typed")
+  @Test("The commands on the page can be typed, even if the backup came from a stream")
   func commands() throws {
     let stream = try Self.backup(
       [item(0, .whenUnlocked)], isEncrypted: false, name: "standard input", argument: nil, device: "Anna's phone")

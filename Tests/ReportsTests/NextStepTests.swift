@@ -9,11 +9,11 @@ import Testing
 private typealias Steps = [(text: String, commands: [String])]
 
 /// Checks that steps begin with the expected texts and have the expected commands.
-private func check(_ list: StepList, _ expected: Steps, _ situation: String) {
-  #expect(list.steps.count == expected.count, "\(situation): \(list.steps.map(\.text))")
-  for (step, expected) in zip(list.steps, expected) {
-    #expect(step.text.hasPrefix(expected.text), "\(situation): \(step.text)")
-    #expect(step.commands == expected.commands, "\(situation)")
+private func check(_ list: StepList, has expectedSteps: Steps, in situation: String) {
+  #expect(list.steps.count == expectedSteps.count, "\(situation): \(list.steps.map(\.text))")
+  for (step, expectedStep) in zip(list.steps, expectedSteps) {
+    #expect(step.text.hasPrefix(expectedStep.text), "\(situation): \(step.text)")
+    #expect(step.commands == expectedStep.commands, "\(situation)")
   }
 }
 
@@ -68,7 +68,7 @@ struct BackupPlanStepTests {
       ("all are on the target already, with others that a restore would remove", .make([same], removed: existing), []),
       ("one of two is new", .make([same, new]), Self.restore),
     ]
-    for (situation, page, steps) in table { check(StepList(page), steps, situation) }
+    for (situation, page, steps) in table { check(StepList(page), has: steps, in: situation) }
   }
 
   @Test("A restore is suggested for items that move, and keeping the old device for items that stay")
@@ -90,7 +90,7 @@ struct BackupPlanStepTests {
         [(Self.restore[0].text, ["keyhaul device unlock new-phone"] + Self.restore[0].commands)]
       ),
     ]
-    for (situation, page, steps) in table { check(StepList(page), steps, situation) }
+    for (situation, page, steps) in table { check(StepList(page), has: steps, in: situation) }
   }
 
   @Test("Another copy is suggested first if items cannot be read")
@@ -100,7 +100,7 @@ struct BackupPlanStepTests {
       ("some cannot be read", .make([new, damaged]), Self.otherCopy + Self.restore + Self.keep),
       ("none can be read", .make([damaged]), Self.otherCopy + Self.keep),
     ]
-    for (situation, page, steps) in table { check(StepList(page), steps, situation) }
+    for (situation, page, steps) in table { check(StepList(page), has: steps, in: situation) }
   }
 
   @Test("A new backup is suggested first if items stay only because the backup has no password")
@@ -118,7 +118,7 @@ struct BackupPlanStepTests {
         Self.makeBackup + Self.mergeNewBackup + Self.planNewBackup
       ),
     ]
-    for (situation, page, steps) in table { check(StepList(page), steps, situation) }
+    for (situation, page, steps) in table { check(StepList(page), has: steps, in: situation) }
   }
 }
 
@@ -173,7 +173,7 @@ struct DevicePlanStepTests {
         Self.backupWithoutPassword + Self.restore
       ),
     ]
-    for (situation, page, steps) in table { check(StepList(page), steps, situation) }
+    for (situation, page, steps) in table { check(StepList(page), has: steps, in: situation) }
   }
 }
 
@@ -238,7 +238,7 @@ struct InspectionStepTests {
         Self.save + Self.verify
       ),
     ]
-    for (situation, page, steps) in table { check(StepList(page), steps, situation) }
+    for (situation, page, steps) in table { check(StepList(page), has: steps, in: situation) }
   }
 }
 
@@ -299,7 +299,7 @@ struct DifferenceStepTests {
     for (situation, old, new, steps) in table {
       let difference = try KeychainDifference(from: old.entries, to: new.entries)
       let page = DifferencePage(from: old.info, to: new.info, difference, program: "keyhaul 1.0")
-      check(StepList(page), steps, situation)
+      check(StepList(page), has: steps, in: situation)
     }
   }
 

@@ -88,15 +88,15 @@ struct PageReader {
 
   private static func decodingEntities(_ text: Substring) throws -> String {
     var parts = text.split(separator: "&", omittingEmptySubsequences: false)[...]
-    var result = String(parts.popFirst() ?? "")
+    var decoded = String(parts.popFirst() ?? "")
     for part in parts {
       let name = part.prefix { $0 != ";" }
       guard let character = entities[String(name)], name.count < part.count else {
         throw Fault(description: "entity &\(part.prefix(8))")
       }
-      result += character + part.dropFirst(name.count + 1)
+      decoded += character + part.dropFirst(name.count + 1)
     }
-    return result
+    return decoded
   }
 
   /// The text that a user sees.

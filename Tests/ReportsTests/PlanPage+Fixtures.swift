@@ -47,7 +47,9 @@ func decision(
 }
 
 /// Creates a decision about an encrypted item.
-func encryptedItem(_ index: Int, _ outcome: MigrationPlan.Outcome, _ protection: ProtectionClass? = nil) -> Decision {
+func encryptedDecision(
+  _ index: Int, _ outcome: MigrationPlan.Outcome, _ protection: ProtectionClass? = nil
+) -> Decision {
   decision(index, outcome, service: nil, account: nil, group: nil, protection: protection)
 }
 
@@ -65,4 +67,4 @@ let allOutcomes: [Decision] =
     decision(
       10 + index, reason.isDamage ? .unreadable(reason) : .staysBehind(reason), protection: .alwaysThisDeviceOnly,
       detail: "312 bytes at 7,994")
-  } + [encryptedItem(40, .staysBehind(.deviceBound)), encryptedItem(41, .unreadable(.malformed))]
+  } + [encryptedDecision(40, .staysBehind(.deviceBound)), encryptedDecision(41, .unreadable(.malformed))]

@@ -66,6 +66,7 @@ struct PlanPageTests {
     let outcome: MigrationPlan.Outcome = reason.isDamage ? .unreadable(reason) : .staysBehind(reason)
     let visibleText = try visibleText(of: .make([decision(0, outcome)]))
     let explanation = reason.explanation
+    // The page capitalizes the first letter of the headline.
     for text in [
       explanation.headline.dropFirst(), explanation.rule[...], explanation.effect[...], explanation.action[...],
     ] {
@@ -116,7 +117,7 @@ struct PlanPageTests {
       decision(1, .staysBehind(.deviceBound)), decision(2, .unreadable(.tagMismatch)),
       decision(3, .migrates(.new), group: "ABCDE12345.com.example.mail"),
       decision(4, .staysBehind(.systemBound), group: "com.apple.security.sos"),
-      encryptedItem(5, .staysBehind(.deviceBound)),
+      encryptedDecision(5, .staysBehind(.deviceBound)),
     ]
     let apps = AppDirectory(installed: ["com.example.bank": "Example Bank"])
     let visibleText = try visibleText(of: .make(decisions, apps: apps))
@@ -135,7 +136,7 @@ struct PlanPageTests {
       index: 0, identity: ItemDescriptor(KeychainItem(kind: .genericPassword, attributes: [:])),
       protection: .whenUnlocked, outcome: .unreadable(.unsupportedVersion), detail: nil)
     let decisions = [
-      withoutApp, encryptedItem(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound)),
+      withoutApp, encryptedDecision(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound)),
     ]
     let pageText = try visibleText(of: .make(decisions))
     #expect(pageText.ranges(of: "(names no app)").count == 1)
@@ -145,7 +146,7 @@ struct PlanPageTests {
 
   @Test("Encrypted items are counted, and their indexes are not listed")
   func encryptedItems() throws {
-    let decisions = [encryptedItem(3, .staysBehind(.deviceBound)), encryptedItem(1204, .staysBehind(.deviceBound))]
+    let decisions = [3, 1204].map { encryptedDecision($0, .staysBehind(.deviceBound)) }
     let visibleText = try visibleText(of: .make(decisions))
     #expect(
       visibleText.contains("The names of 2 items are encrypted too, so Keyhaul cannot say which apps they belong to."))

@@ -53,7 +53,7 @@ struct SankeyTests {
     decisions.append(decision(55, .migrates(.new), group: "apple"))
     decisions.append(decision(56, .staysBehind(.systemBound), group: "com.apple.security.sos"))
     decisions.append(decision(57, .migrates(.new), group: "group.com.example.shared"))
-    decisions.append(encryptedItem(58, .staysBehind(.deviceBound)))
+    decisions.append(encryptedDecision(58, .staysBehind(.deviceBound)))
     let unnamed = ItemDescriptor(KeychainItem(kind: .genericPassword, attributes: [:]))
     decisions.append(
       Decision(index: 59, identity: unnamed, protection: nil, outcome: .unreadable(.unsupportedVersion), detail: nil))
@@ -84,7 +84,8 @@ struct SankeyTests {
     let classes = "Where the item goes, by protection"
     #expect(try captions(.make([decision(0, .migrates(.new))])) == ["Where the item goes, by app", classes])
     #expect(
-      try captions(.make([encryptedItem(0, .staysBehind(.deviceBound))])) == ["Where the item goes, by kind", classes])
+      try captions(.make([encryptedDecision(0, .staysBehind(.deviceBound))]))
+        == ["Where the item goes, by kind", classes])
     let redacted = PlanPage.make([decision(0, .migrates(.new))], isRedacted: true)
     #expect(try captions(redacted) == ["Where the item goes, by kind", classes])
   }

@@ -74,7 +74,7 @@ extension BackupResult {
 }
 
 extension BackupResult {
-  /// A line about what the check of a backup without a fault could not show; `nil` if the word needs no note.
+  /// A line about the limits of a check that found no fault; `nil` if the word needs no note.
   package var note: String? {
     switch self {
     case .unproven: "no fault was found in what could be checked; a change in the rest would not show"

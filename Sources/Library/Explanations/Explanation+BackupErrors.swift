@@ -12,8 +12,8 @@ extension Explanation {
   private static func makePage(
     _ number: Int32, _ headline: String, rule: String, effect: String, action: String, issues: [Int] = []
   ) -> Explanation {
-    let list = HumanReadable.list(issues.map(String.init))
-    let issueSource = "libimobiledevice, issue\(issues.count == 1 ? "" : "s") \(list)"
+    let issueList = HumanReadable.list(issues.map(String.init))
+    let issueSource = "libimobiledevice, issue\(issues.count == 1 ? "" : "s") \(issueList)"
     let source = issues.isEmpty ? agentSource : "\(agentSource); \(issueSource)"
     return Explanation(
       id: backupErrorName(number), number: number, headline: headline, rule: rule, effect: effect, action: action,

@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension Explanation {
-  /// The explanations of the findings about a backup, in the order of the enumeration, except two words that
+  /// The explanations of the findings about a backup, in the order of the enumeration, except two kinds that
   /// `GlossaryTerm` explains.
   package static let findings: [Explanation] = BackupFinding.Kind.allCases.compactMap(page)
 
@@ -14,7 +14,7 @@ extension Explanation {
     case .listTrailingBytes, .listJournalUnread, .listDamaged, .listNamesNotUTF8, .payloadsRenamed, .listUnreadable:
       fileListPage(kind)
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown: keychainPage(kind)
-    // `GlossaryTerm` explains these words.
+    // `GlossaryTerm` explains these kinds.
     case .keybagMismatch, .sealBroken: nil
     }
   }

@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension Explanation {
-  /// The keychain statuses (`OSStatus`) that developers may encounter, by number.
+  /// The keychain statuses (`OSStatus`) that developers may encounter, in descending order of their numbers.
   package static let keychainStatuses =
     (SecItemStatus.allCases.map(\.explanation) + fileStatuses).sorted { ($0.number ?? 0) > ($1.number ?? 0) }
 

@@ -1,7 +1,7 @@
 public import KeyhaulKit
 
 extension GlossaryTerm {
-  /// The explanation of the word.
+  /// The explanation of the term.
   public var explanation: Explanation {
     switch self {
     case .reason(let reason): reason.explanation

@@ -100,7 +100,8 @@ struct CaseReportTests {
   @Test("The comparison of files is worded correctly for one entry and for many")
   func sentences() {
     func comparison(_ count: Int, changed: Int = 0) -> EvidenceComparison {
-      EvidenceComparison(entryCount: count, byteCount: 1, changedPaths: [], changedCount: changed, gap: nil)
+      EvidenceComparison(
+        entryCount: count, byteCount: 1, changedPaths: [], changedCount: changed, incompletenessReason: nil)
     }
     #expect(comparison(1).countText == "1 entry" && comparison(12).countText == "12 files and folders")
     #expect(comparison(1).sentence == "The only entry did not change during the examination.")
@@ -133,7 +134,8 @@ struct CaseReportTests {
     let backup = CaseReport.ExaminedBackup(
       path: name, result: .damaged, headline: name, reason: name, digest: name, sealCode: name,
       sealState: "broken",
-      files: EvidenceComparison(entryCount: 1, byteCount: 2, changedPaths: [name], changedCount: 1, gap: name),
+      files: EvidenceComparison(
+        entryCount: 1, byteCount: 2, changedPaths: [name], changedCount: 1, incompletenessReason: name),
       claims: [(name: "device_name", value: name)], warnings: [name], document: document)
     let date = KeychainDate(secondsSinceReferenceDate: 0)
     let report = CaseReport(
@@ -154,7 +156,7 @@ struct CaseReportTests {
     try tree.sandbox.devices.run("touch shelf/one/Info.plist; echo > shelf/one/new")
     let comparison = before.compared(with: EvidenceRecord(of: path))
     #expect(!comparison.isUnchanged && comparison.changedPaths == [".", "Info.plist", "new"], "\(comparison)")
-    #expect(EvidenceRecord(of: "/nowhere/at/all").compared(with: before).gap == "it does not exist")
+    #expect(EvidenceRecord(of: "/nowhere/at/all").compared(with: before).incompletenessReason == "it does not exist")
   }
 
   @Test(

@@ -6,6 +6,7 @@ import Testing
 
 @Suite("Credential exchange format")
 struct CredentialExchangeTests {
+  /// The date that is 1,778,307,200.75 seconds after 1970.
   private static let exportDate = KeychainDate(secondsSinceReferenceDate: 800_000_000.75)
 
   private func document(_ items: [KeychainItem]) throws -> (export: ItemExport, root: [String: Any]) {

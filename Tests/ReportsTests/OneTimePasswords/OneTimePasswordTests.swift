@@ -77,7 +77,7 @@ struct OneTimePasswordTests {
     #expect(credentials.map { $0["issuer"] as? String } == ["Bank", "Mail"])
     #expect(credentials.map { $0["username"] as? String } == ["anna@example.org", "anna@example.org"])
     let rows = ItemExport(items, as: .passwords).text.split(separator: "\r\n").dropFirst()
-    // The columns before that of the one-time password have 35 characters.
+    // In both rows, the columns before the one-time password have 35 characters.
     let expected = [#""Bank","","anna@example.org","","","#, #""Mail","","anna@example.org","","","#]
     #expect(rows.map { String($0.prefix(35)) } == expected)
   }
@@ -126,10 +126,10 @@ struct OneTimePasswordTests {
     for count in 0..<archive.count {
       #expect(addresses([.make(.genericPassword, [:], Array(archive.prefix(count)))]).isEmpty)
     }
-    var source = SeededRandom(seed: 7)
+    var random = SeededRandom(seed: 7)
     for _ in 0..<2_000 {
       var changed = archive
-      changed[Int(source.next() % UInt64(changed.count))] ^= UInt8(1 << (source.next() % 8))
+      changed[Int(random.next() % UInt64(changed.count))] ^= UInt8(1 << (random.next() % 8))
       #expect(addresses([.make(.genericPassword, [:], changed)]).count <= 1)
     }
   }
@@ -190,13 +190,13 @@ struct OneTimePasswordTests {
     #expect(fields.suffix(3).map(\.value) == [1, 2, 1])
     let password = protobufFields(fields[1].bytes)
     #expect(password.map(\.number) == [1, 2, 3, 4, 5, 6])
-    // JBSWY3DPEHPK3PXP in bytes. Source: the key of many published examples, "Hello!" and DEADBEEF.
+    // The bytes of JBSWY3DPEHPK3PXP, the secret of many published examples: "Hello!", then DE AD BE EF.
     #expect(password[0].bytes == [0x48, 0x65, 0x6C, 0x6C, 0x6F, 0x21, 0xDE, 0xAD, 0xBE, 0xEF])
     #expect(password[1...2].map { String(decoding: $0.bytes, as: UTF8.self) } == ["account1", "Bank"])
     #expect(password.suffix(3).map(\.value) == [2, 2, 2], "SHA-256, eight digits, based on the time")
   }
 
-  @Test("The page for Google Authenticator has a QR code for each ten one-time passwords")
+  @Test("The page for Google Authenticator has a QR code for up to ten one-time passwords")
   func migrationPage() {
     let page = ItemExport(Self.thirteenItems, as: .migration)
     #expect(page.counts.count == 13 && page.counts.secretCount == 13 && page.counts.failure == nil)
@@ -232,7 +232,7 @@ struct OneTimePasswordTests {
     return fields
   }
 
-  @Test("Passwords that Google Authenticator does not support are left out of its codes, with the reason")
+  @Test("One-time passwords that Google Authenticator does not support are left out of its page, with the reason")
   func unsupportedByGoogle() {
     let export = ItemExport(
       [

@@ -27,7 +27,7 @@ package struct CasePage: HTMLPage {
     let title = "Case \(HTMLWriter.shortened(report.name))"
     let frame = ReportPage(title: title, program: signature, privacyNote: privacyNote)
     return try frame.html { page in
-      heading(&page)
+      writeHeading(to: &page)
       for (index, backup) in report.backups.enumerated() { write(backup, number: index + 1, to: &page) }
       page.newLine()
       page.element("section") { page in
@@ -46,14 +46,14 @@ package struct CasePage: HTMLPage {
     }
   }
 
-  private func heading(_ page: inout HTMLWriter) {
+  private func writeHeading(to page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.text("Case ")
         page.name(report.name)
       }
       page.element("p", ["class": "verdict"], report.verdict)
-      Self.table(
+      Self.writeTable(
         [
           ("Examiner", report.examiner), ("Program", report.program),
           ("Folder", report.folder),
@@ -74,11 +74,11 @@ package struct CasePage: HTMLPage {
         page.element("strong", backup.result.rawValue)
         page.text(" (exit code \(backup.result.code)): \(backup.headline).")
       }
-      if let reason = backup.reason { Self.sentence("Reason: \(reason)", to: &page) }
+      if let reason = backup.reason { Self.writeSentence("Reason: \(reason)", to: &page) }
       writeExaminedFiles(of: backup, to: &page)
       if !backup.claims.isEmpty {
         page.element("h3", "What the backup says about itself")
-        Self.table(backup.claims.map { (Self.titles[$0.name] ?? $0.name, $0.value) }, to: &page)
+        Self.writeTable(backup.claims.map { (Self.claimTitles[$0.name] ?? $0.name, $0.value) }, to: &page)
       }
       writeChecks(of: backup, to: &page)
       writeFindings(of: backup, to: &page)
@@ -87,7 +87,7 @@ package struct CasePage: HTMLPage {
 
   private func writeExaminedFiles(of backup: CaseReport.ExaminedBackup, to page: inout HTMLWriter) {
     page.element("h3", "What was examined")
-    Self.table(
+    Self.writeTable(
       [
         ("Path", backup.path),
         ("Size", "\(backup.files.countText), \(HumanReadable.bytes(backup.files.byteCount))"),
@@ -96,11 +96,11 @@ package struct CasePage: HTMLPage {
         ("Files before and after", backup.files.sentence),
       ], to: &page)
     if backup.digest != nil { page.element("p", CaseReport.digestMethod) }
-    for path in backup.files.changedPaths { Self.sentence("Changed: \(path)", to: &page) }
+    for path in backup.files.changedPaths { Self.writeSentence("Changed: \(path)", to: &page) }
   }
 
   /// The titles of a backup's claims, by their names in the JSON document.
-  private static let titles = [
+  private static let claimTitles = [
     "device_name": "Name of the device", "udid": "UDID", "made": "Made", "encrypted": "Has a password",
     "state": "State", "product_type": "Model", "ios": "iOS", "build": "Build", "serial_number": "Serial number",
   ]
@@ -173,11 +173,11 @@ package struct CasePage: HTMLPage {
 
   private static func text(_ value: JSONValue?) -> String { value?.stringValue ?? "" }
 
-  private static func sentence(_ text: String, to page: inout HTMLWriter) {
+  private static func writeSentence(_ text: String, to page: inout HTMLWriter) {
     page.element("p", HTMLWriter.shortened(text, to: maximumSentenceLength))
   }
 
-  private static func table(_ rows: [(name: String, value: String)], to page: inout HTMLWriter) {
+  private static func writeTable(_ rows: [(name: String, value: String)], to page: inout HTMLWriter) {
     page.element("table", ["class": "plain"]) { page in
       page.element("tbody") { page in
         for row in rows {

@@ -2,8 +2,8 @@ package import KeyhaulKit
 
 /// A report for a case file (`case-report/1`).
 ///
-/// It states which backups were examined, by whom, how and when, and what was found. It also states what shows that
-/// nothing was written to the backups.
+/// It states which backups were examined, by whom, how and when, and what was found. It also states whether the backups
+/// changed during the examination, and how this was checked.
 ///
 /// Everything about a backup except its path, size and digests comes from the backup, so an attacker may have written it.
 package struct CaseReport: Sendable {
@@ -96,7 +96,7 @@ extension CaseReport {
   /// A sentence that states whether any of the backups changed during the examination.
   package var writingSentence: String {
     let changedCount = backups.count { $0.files.changedCount > 0 }
-    let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.gap != nil }
+    let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.incompletenessReason != nil }
     if changedCount == 0, uncomparedCount == 0 {
       return "No change was found in the files of any of the examined backups."
     }
@@ -109,11 +109,11 @@ extension CaseReport {
 
   /// The counts of the results: "12 backups examined: 9 unproven, 1 incomplete and 2 damaged."
   package var verdict: String {
-    let counts = BackupResult.allCases.compactMap { result -> String? in
+    let countTexts = BackupResult.allCases.compactMap { result -> String? in
       let count = backups.count { $0.result == result }
       return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(result.rawValue)"
     }
-    return "\(HumanReadable.count(backups.count, "backup")) examined: \(HumanReadable.list(counts))."
+    return "\(HumanReadable.count(backups.count, "backup")) examined: \(HumanReadable.list(countTexts))."
   }
 
   package var json: JSONValue {
@@ -141,7 +141,7 @@ extension CaseReport {
       "writing": [
         "unchanged": .boolean(backup.files.isUnchanged),
         "changed": .array(backup.files.changedPaths.map { .string($0) }),
-        "changed_count": .count(backup.files.changedCount), "not_compared": .text(backup.files.gap),
+        "changed_count": .count(backup.files.changedCount), "not_compared": .text(backup.files.incompletenessReason),
       ],
       "document": backup.document ?? .null,
     ]

@@ -11,21 +11,23 @@ package struct EvidenceComparison: Sendable, Equatable {
   /// The number of entries that changed, appeared or disappeared.
   package let changedCount: Int
   /// The reason why the comparison is incomplete; `nil` if everything was compared.
-  package let gap: String?
+  package let incompletenessReason: String?
 
   /// The maximum number of paths in `changedPaths`.
   package static let maximumPathCount = 100
 
-  package init(entryCount: Int, byteCount: Int64, changedPaths: [String], changedCount: Int, gap: String?) {
+  package init(
+    entryCount: Int, byteCount: Int64, changedPaths: [String], changedCount: Int, incompletenessReason: String?
+  ) {
     self.entryCount = entryCount
     self.byteCount = byteCount
     self.changedPaths = changedPaths
     self.changedCount = changedCount
-    self.gap = gap
+    self.incompletenessReason = incompletenessReason
   }
 
   /// Whether everything was compared, and nothing differs.
-  package var isUnchanged: Bool { changedCount == 0 && gap == nil }
+  package var isUnchanged: Bool { changedCount == 0 && incompletenessReason == nil }
 
   /// The result of the comparison, in one or two sentences.
   package var sentence: String {
@@ -35,7 +37,7 @@ package struct EvidenceComparison: Sendable, Equatable {
         "\(Self.countText(changedCount)) changed, appeared or disappeared during the examination (\(countText) before). "
         + "Another program may have changed \(changedCount == 1 ? "it" : "them")."
     }
-    if let gap { return "Not everything was compared: \(gap)." }
+    if let incompletenessReason { return "Not everything was compared: \(incompletenessReason)." }
     return entryCount == 1
       ? "The only entry did not change during the examination." : "None of \(countText) changed during the examination."
   }

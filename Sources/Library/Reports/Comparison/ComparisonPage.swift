@@ -40,7 +40,7 @@ public struct ComparisonPage: HTMLPage {
   var current: RestoreScenario { comparison.current }
   var sourceIsBackup: Bool { document.source.kind == .archive }
 
-  /// The restore that brings the most items to the current target: that of a backup with a password.
+  /// The restore of a backup with a password to the current target. No other restore to this target brings more items.
   var best: RestoreScenario { RestoreScenario(hasPassword: true, onSameDevice: current.onSameDevice) }
 
   /// The name of the source device, or a substitute if it is unknown.
@@ -64,7 +64,7 @@ public struct ComparisonPage: HTMLPage {
     let title = "Four ways to restore \(HTMLWriter.shortened(document.source.name))"
     return try ReportPage(title: title, program: program, style: PageStyle.comparison).html(
       body: { page in
-        heading(&page)
+        writeHeading(to: &page)
         FindingSection(document.findings).write(to: &page)
         RestoreTable(self).write(to: &page)
         TransferMethodTable(comparison).write(to: &page)
@@ -82,7 +82,7 @@ public struct ComparisonPage: HTMLPage {
       })
   }
 
-  private func heading(_ page: inout HTMLWriter) {
+  private func writeHeading(to page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.text("Four ways to restore ")

@@ -27,16 +27,16 @@ public struct DifferencePage: HTMLPage {
   public func html() throws(DataProtectionError) -> String {
     let title = "From \(HTMLWriter.shortened(first.name)) to \(HTMLWriter.shortened(second.name))"
     return try ReportPage(title: title, program: program).html(body: { page in
-      heading(&page)
+      writeHeading(to: &page)
       tiles.write(to: &page)
       for table in tables { table.write(to: &page) }
-      undecryptedSection(&page)
-      omissionSection(&page)
+      writeUndecryptedSection(to: &page)
+      writeOmissionSections(to: &page)
       StepList(self).write(to: &page)
     })
   }
 
-  private func heading(_ page: inout HTMLWriter) {
+  private func writeHeading(to page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.text("From ")
@@ -98,7 +98,7 @@ public struct DifferencePage: HTMLPage {
 
   /// The table of the items that may match an encrypted item on the other side.
   private var possibleMatchTable: PageTable {
-    func possibleMatch(
+    func possibleMatchRow(
       _ item: KeychainDifference.UnmatchedItem, _ state: String, orEncryptedIn side: Side
     ) -> PageTable.Row {
       let sideName = HTMLWriter.shortened(side.name, to: Self.maximumTextLength)
@@ -106,8 +106,8 @@ public struct DifferencePage: HTMLPage {
     }
     let removedState = "only in \(HTMLWriter.shortened(first.name))"
     let rows =
-      difference.possiblyInSecond.map { possibleMatch($0, removedState, orEncryptedIn: second) }
-      + difference.possiblyInFirst.map { possibleMatch($0, "new", orEncryptedIn: first) }
+      difference.possiblyInSecond.map { possibleMatchRow($0, removedState, orEncryptedIn: second) }
+      + difference.possiblyInFirst.map { possibleMatchRow($0, "new", orEncryptedIn: first) }
     var table = table("May be encrypted on the other side", rows)
     table.note =
       "Each of these items can be decrypted on only one side, but may match an encrypted item of its kind on the "
@@ -154,7 +154,7 @@ public struct DifferencePage: HTMLPage {
 
   // MARK: What is not compared
 
-  private func undecryptedSection(_ page: inout HTMLWriter) {
+  private func writeUndecryptedSection(to page: inout HTMLWriter) {
     let undecrypted = difference.undecrypted
     guard undecrypted.total > 0 else { return }
     page.newLine()
@@ -203,7 +203,7 @@ public struct DifferencePage: HTMLPage {
     "of them can be decrypted in \(HTMLWriter.shortened(side.name))"
   }
 
-  private func omissionSection(_ page: inout HTMLWriter) {
+  private func writeOmissionSections(to page: inout HTMLWriter) {
     for side in [first, second] where !side.omissions.isEmpty {
       page.newLine()
       page.element("section") { page in
@@ -294,10 +294,10 @@ extension DifferencePage {
       (difference.added.count, "is new", "are new"), (difference.changed.count, "changed", "changed"),
       (difference.removed.count, "is missing", "are missing"),
     ]
-    let clauses = counts.filter { $0.count > 0 }.enumerated().map { index, part in
+    let clauses = counts.filter { $0.count > 0 }.enumerated().map { index, clause in
       // Only the first number has the noun "item".
-      let number = index == 0 ? HumanReadable.count(part.count, "item") : HumanReadable.grouped(part.count)
-      return "\(number) \(part.count == 1 ? part.singular : part.plural)"
+      let number = index == 0 ? HumanReadable.count(clause.count, "item") : HumanReadable.grouped(clause.count)
+      return "\(number) \(clause.count == 1 ? clause.singular : clause.plural)"
     }
     guard !clauses.isEmpty else { return verdictWithoutDifferences + possibleMatchClause + "." }
     let sameClause =

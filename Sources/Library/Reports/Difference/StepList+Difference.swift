@@ -5,7 +5,7 @@ extension StepList {
   init(_ page: DifferencePage) {
     let steps = DifferenceSteps(first: page.first, second: page.second, difference: page.difference)
     let applicable: [Step?] = [
-      steps.newBackup, steps.decrypting(page.possibleMatchCount), steps.verifying, steps.planning,
+      steps.newBackup, steps.decrypting(possibleMatchCount: page.possibleMatchCount), steps.verifying, steps.planning,
     ]
     self.init(steps: applicable.compactMap(\.self))
   }
@@ -24,7 +24,7 @@ private struct DifferenceSteps {
       commands: [SuggestedCommands.backup(of: second.commandArgument, to: "new.backup")])
   }
 
-  func decrypting(_ possibleMatchCount: Int) -> StepList.Step? {
+  func decrypting(possibleMatchCount: Int) -> StepList.Step? {
     guard possibleMatchCount > 0, difference.undecrypted.occurrenceCount > difference.undecrypted.damaged else {
       return nil
     }

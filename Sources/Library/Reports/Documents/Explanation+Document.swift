@@ -1,7 +1,7 @@
 package import KeyhaulKit
 
 extension Explanation {
-  /// The explanations of the outcomes for an item.
+  /// The explanations of the outcomes for a single item.
   package static let fates = [ItemFate.migrates, .staysBehind, .absent, .unreadable].map(\.explanation)
   /// The explanation of the methods that move items to another device.
   package static let transferMethods = [TransferMethod.explanation]

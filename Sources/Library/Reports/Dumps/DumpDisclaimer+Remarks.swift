@@ -130,10 +130,10 @@ extension DumpDisclaimer {
   /// The unreadable items: "1 of class dku without the secret and the attributes (no-class-key) and 2 of class ak without
   /// the secret (tag-mismatch)". If the dump was never encrypted, they are counted by fault instead of by class.
   private var undecryptedList: String {
-    HumanReadable.list(dump.format.hasEncryptedItems ? undecryptedCountsByClass : unreadableCountsByFault)
+    HumanReadable.list(dump.format.hasEncryptedItems ? undecryptedTextsByClass : unreadableTextsByFault)
   }
 
-  private var undecryptedCountsByClass: [String] {
+  private var undecryptedTextsByClass: [String] {
     dump.undecryptedCounts.map { count in
       let name = count.protection.map { "class \($0.rawValue)" } ?? "no known class"
       return
@@ -143,7 +143,7 @@ extension DumpDisclaimer {
   }
 
   /// The numbers of unreadable items with the same missing parts and fault, the largest first.
-  private var unreadableCountsByFault: [String] {
+  private var unreadableTextsByFault: [String] {
     let descriptions = dump.items.compactMap { item in
       item.fault.map { fault in "\(Self.missingParts(hasAttributes: item.item != nil)) (\(fault.detail))" }
     }

@@ -48,7 +48,7 @@ package struct BackupDetails {
         }
       parts.append(end + date)
     }
-    if let lastBackup = archive.computerProperties?.lastBackup, differs(lastBackup) {
+    if let lastBackup = archive.computerProperties?.lastBackup, differsFromBackupDate(lastBackup) {
       parts.append("last backup according to the computer: \(format(lastBackup))")
     }
     return (parts + [program]).joined(separator: " · ")
@@ -70,10 +70,10 @@ package struct BackupDetails {
     }
   }
 
-  /// Whether the computer's date differs from the device's by more than a minute.
-  private func differs(_ date: KeychainDate) -> Bool {
-    guard let ownDate = archive.status?.date ?? archive.date else { return true }
-    return abs(ownDate.secondsSince1970 - date.secondsSince1970) > 60
+  /// Returns whether the computer's date differs from the date of the backup by more than a minute.
+  private func differsFromBackupDate(_ date: KeychainDate) -> Bool {
+    guard let backupDate = archive.status?.date ?? archive.date else { return true }
+    return abs(backupDate.secondsSince1970 - date.secondsSince1970) > 60
   }
 
   /// The name of the program that wrote the backup, according to the backup.

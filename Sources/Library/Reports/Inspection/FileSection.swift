@@ -49,10 +49,10 @@ struct FileSection {
   private func write(_ nodes: [DomainTree.Node], to page: inout HTMLWriter) {
     for node in nodes.prefix(Self.maximumBranchCount) {
       if node.children.isEmpty {
-        page.element("div") { line(node, to: &$0) }
+        page.element("div") { writeLine(of: node, to: &$0) }
       } else {
         page.element("details") { page in
-          page.element("summary") { line(node, to: &$0) }
+          page.element("summary") { writeLine(of: node, to: &$0) }
           write(node.children, to: &page)
         }
       }
@@ -61,16 +61,16 @@ struct FileSection {
     let omitted = nodes.dropFirst(Self.maximumBranchCount)
     page.element("div") { page in
       page.text("\(HumanReadable.grouped(omitted.count)) more")
-      sizes(of: DomainTree.Node(sumOf: omitted), to: &page)
+      writeSizes(of: DomainTree.Node(sumOf: omitted), to: &page)
     }
   }
 
-  private func line(_ node: DomainTree.Node, to page: inout HTMLWriter) {
+  private func writeLine(of node: DomainTree.Node, to page: inout HTMLWriter) {
     if node.name.isEmpty { page.text("(no name)") } else { page.name(node.name) }
-    sizes(of: node, to: &page)
+    writeSizes(of: node, to: &page)
   }
 
-  private func sizes(of node: DomainTree.Node, to page: inout HTMLWriter) {
+  private func writeSizes(of node: DomainTree.Node, to page: inout HTMLWriter) {
     page.text(" ")
     page.element("span") { page in
       if node.missingCount > 0 {

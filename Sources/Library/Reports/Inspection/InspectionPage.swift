@@ -41,7 +41,7 @@ public struct InspectionPage: HTMLPage {
     /// The measured time to derive the key from the password on this machine; `nil` if no key was derived.
     package var measuredUnlock: Duration?
     /// The finding that makes the whole keychain unreadable; `nil` if there is none.
-    package var hiddenKeychain: BackupFinding?
+    package var keychainReadFailure: BackupFinding?
     /// Lines about the device and about the origin of the backup. Untrusted.
     package var about: [String] = []
 
@@ -107,7 +107,7 @@ public struct InspectionPage: HTMLPage {
     if backup.items == nil { frame.privacyNote = "This page contains no account names and no passwords." }
     return try frame.html(
       body: { page in
-        heading(&page)
+        writeHeading(to: &page)
         if backup.items != nil { tiles.write(to: &page) }
         FindingSection(backup.findings).write(to: &page)
         ItemSection(self).write(to: &page)
@@ -126,7 +126,7 @@ public struct InspectionPage: HTMLPage {
       })
   }
 
-  private func heading(_ page: inout HTMLWriter) {
+  private func writeHeading(to page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.text("What is in ")
@@ -166,7 +166,7 @@ public struct InspectionPage: HTMLPage {
   static let maximumDeviceNameLength = 24
 
   private var tiles: Tiles {
-    let noDevice = Tiles.Tile(
+    let noDeviceTile = Tiles.Tile(
       style: .stays, symbol: "<", count: counts.noDevice,
       text: backup.unbound?.blocksRestore == true ? "for no device" : "without a name, for no device")
     return Tiles(
@@ -179,7 +179,7 @@ public struct InspectionPage: HTMLPage {
         .init(
           style: .lost, symbol: "?", count: missingCount, text: missingCount == 1 ? "file is missing" : "files missing"
         ),
-      ] + (counts.noDevice > 0 ? [noDevice] : []) + NotInBackupSection.tile(backup.sourceDeviceItems))
+      ] + (counts.noDevice > 0 ? [noDeviceTile] : []) + NotInBackupSection.tile(backup.sourceDeviceItems))
   }
 }
 
@@ -201,7 +201,7 @@ extension InspectionPage.BackupInfo {
   /// Returns the devices that items of a protection class can be restored to.
   func portability(of protection: ProtectionClass?) -> Portability {
     if let unbound {
-      // restore refuses such a backup.
+      // The command `restore` refuses such a backup.
       if unbound.blocksRestore { return .noDevice }
       if unbound.contains(protection) { return .anyDevice }
     }
@@ -242,7 +242,7 @@ extension InspectionPage {
 extension InspectionPage {
   /// The first sentence of the page: the devices that this keychain can be restored to.
   var verdict: String {
-    if backup.hiddenKeychain != nil {
+    if backup.keychainReadFailure != nil {
       return "The keychain in this backup cannot be read, so its contents are not known."
     }
     guard backup.hasKeychain else { return "This backup contains no keychain." }

@@ -9,12 +9,12 @@ struct ItemSection {
   init(_ page: InspectionPage) { self.page = page }
 
   func write(to markup: inout HTMLWriter) {
-    guard backup.hasKeychain || backup.hiddenKeychain != nil else { return }
+    guard backup.hasKeychain || backup.keychainReadFailure != nil else { return }
     markup.newLine()
     markup.element("section") { markup in
       markup.element("h2", "Its keychain")
-      if let hidden = backup.hiddenKeychain {
-        markup.element("p", "It cannot be read: \(hidden.description). Its contents are not known.")
+      if let failure = backup.keychainReadFailure {
+        markup.element("p", "It cannot be read: \(failure.description). Its contents are not known.")
         return
       }
       guard backup.items != nil else {
@@ -22,8 +22,8 @@ struct ItemSection {
           "p", "It is present, but encrypted: its items can be counted and listed only with the password.")
         return
       }
-      markup.element("p", kinds)
-      if counts.total > 0 { classTable(&markup) }
+      markup.element("p", kindsText)
+      if counts.total > 0 { writeClassTable(to: &markup) }
     }
     writeDamage(to: &markup)
     table.write(to: &markup)
@@ -43,13 +43,13 @@ struct ItemSection {
   }
 
   /// The items by kind: "18 items: 10 generic passwords, 5 internet passwords, 2 certificates and 1 key."
-  private var kinds: String {
+  private var kindsText: String {
     let parts = ItemKind.allCases.compactMap { kind in counts.byKind[kind].map { HumanReadable.count($0, kind.noun) } }
     return parts.isEmpty
       ? "It has no items." : "\(HumanReadable.count(counts.total, "item")): \(HumanReadable.list(parts))."
   }
 
-  private func classTable(_ markup: inout HTMLWriter) {
+  private func writeClassTable(to markup: inout HTMLWriter) {
     markup.element("table", ["class": "plain"]) { markup in
       markup.element("thead") { markup in
         markup.element("tr") { markup in

@@ -20,7 +20,7 @@ struct KeybagSection {
       guard !keybag.classKeys.isEmpty else { return }
       page.element("details") { page in
         page.element("summary", "The class keys")
-        table(&page)
+        writeTable(to: &page)
       }
     }
   }
@@ -32,7 +32,7 @@ struct KeybagSection {
     return backup.unlockTime.map { ", \(HumanReadable.estimate($0)) on the machine that made this page" } ?? ""
   }
 
-  private func table(_ page: inout HTMLWriter) {
+  private func writeTable(to page: inout HTMLWriter) {
     page.element("table", ["class": "plain"]) { page in
       page.element("thead") { page in
         page.element("tr") { page in

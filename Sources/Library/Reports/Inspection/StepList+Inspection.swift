@@ -28,7 +28,7 @@ private struct InspectionSteps {
   private var archive: String { ShellQuoting.argument(backup.argument, placeholder: "ARCHIVE") }
 
   var findingCopy: StepList.Step? {
-    guard page.missingCount > 0 || page.counts.damaged > 0 || backup.hiddenKeychain != nil || page.isKeybagUnusable
+    guard page.missingCount > 0 || page.counts.damaged > 0 || backup.keychainReadFailure != nil || page.isKeybagUnusable
     else { return nil }
     return .init(
       text: "Find out what is damaged. Look for another copy, which may still contain the lost items.",
@@ -36,7 +36,9 @@ private struct InspectionSteps {
   }
 
   var listingItems: StepList.Step? {
-    guard backup.hasKeychain, backup.isEncrypted, backup.items == nil, backup.hiddenKeychain == nil else { return nil }
+    guard backup.hasKeychain, backup.isEncrypted, backup.items == nil, backup.keychainReadFailure == nil else {
+      return nil
+    }
     return .init(
       text: "List the items of the keychain. Keyhaul asks for the password, or reads it from a file:",
       commands: [SuggestedCommands.inspectionPage(of: archive)])

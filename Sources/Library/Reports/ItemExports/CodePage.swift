@@ -34,7 +34,7 @@ extension ItemExportWriter {
     guard password.address.count <= QRCode.capacity else {
       return counts.skip(item, "its address is too long for a QR code")
     }
-    recordPassword()
+    countPassword()
     let accountLines = parameters.title == parameters.account ? [] : [parameters.account]
     appendCard(of: password.address, title: parameters.title, lines: accountLines)
   }
@@ -47,7 +47,7 @@ extension ItemExportWriter {
     guard MigrationMessage.fitsInCode([message]) else {
       return counts.skip(item, "its names are too long for a QR code")
     }
-    recordPassword()
+    countPassword()
     page?.pending.append(CodePage.PendingPassword(parameters: parameters, message: message))
   }
 
@@ -70,7 +70,7 @@ extension ItemExportWriter {
     endCodePage()
   }
 
-  private mutating func recordPassword() {
+  private mutating func countPassword() {
     counts.count += 1
     counts.secretCount += 1
   }

@@ -33,10 +33,10 @@ extension ItemExportWriter {
     guard let secret = item.secret, !secret.isEmpty else { return counts.skip(item, "it has no secret") }
     text.append("\t\t<dict>\n")
     for code in item.attributes.keys.sorted() {
-      guard let value = item[code].flatMap(Self.element), let key = XMLPlist.escapedText(code.rawValue) else {
+      guard let element = item[code].flatMap(Self.element), let key = XMLPlist.escapedText(code.rawValue) else {
         continue
       }
-      text.append("\t\t\t<key>\(key)</key>\(value)\n")
+      text.append("\t\t\t<key>\(key)</key>\(element)\n")
     }
     text.append("\t\t\t<key>v_Data</key><data>")
     secret.withBytes { Base64Digits.append($0, to: &text) }

@@ -12,7 +12,7 @@ public struct ItemExportCounts: Sendable, Hashable {
   public private(set) var firstOmittedItem: OmittedItem?
   /// The last item that the format cannot represent.
   private(set) var lastOmittedItem: OmittedItem?
-  /// The number of names that begin with an added apostrophe, so that a spreadsheet does not evaluate them.
+  /// The number of names that begin with an added apostrophe. It prevents a spreadsheet from evaluating them.
   public internal(set) var inertNameCount = 0
   /// The number of secrets that a spreadsheet would evaluate. They are not changed, because a changed password is useless.
   public internal(set) var formulaSecretCount = 0

@@ -107,7 +107,7 @@ public struct ItemExportWriter: ~Copyable {
     endLine()
   }
 
-  /// Appends a name as a cell of a table, so that a spreadsheet does not evaluate it.
+  /// Appends a name as a cell that a spreadsheet does not evaluate.
   mutating func appendName(_ name: String) {
     if CSV.isFormula(name) { counts.inertNameCount += 1 }
     text.appendQuoted(CSV.inert(name))

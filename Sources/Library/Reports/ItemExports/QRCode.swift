@@ -20,23 +20,23 @@ struct QRCode {
   init(_ bytes: SensitiveBytes) throws(QRCodeError) {
     let maximumWidth = Int(KEYHAUL_QR_LARGEST_WIDTH)
     // The width, or a failure code. The initial value stays if there are no bytes, or more than libqrencode can count.
-    var result = keyhaul_qr_too_long
+    var widthOrFailure = keyhaul_qr_too_long
     let modules = SensitiveBytes(count: maximumWidth * maximumWidth) { modules in
       guard let count = Int32(exactly: bytes.count), let start = modules.bindMemory(to: UInt8.self).baseAddress else {
         return
       }
-      result = bytes.withBytes { bytes in
-        guard let bytes = bytes.bindMemory(to: UInt8.self).baseAddress else { return result }
+      widthOrFailure = bytes.withBytes { bytes in
+        guard let bytes = bytes.bindMemory(to: UInt8.self).baseAddress else { return widthOrFailure }
         return Int(keyhaul_qr_code(bytes, count, start))
       }
     }
-    switch result {
+    switch widthOrFailure {
     case keyhaul_qr_no_library: throw .noLibrary
     case keyhaul_qr_no_memory: throw .noMemory
     case 1...: break
     default: throw .tooLong
     }
-    width = result
+    width = widthOrFailure
     self.modules = modules
   }
 

@@ -37,7 +37,7 @@ package enum AuthenticatorText {
 
 extension AuthenticatorAccounts {
   /// The authenticator apps in JSON: the number of codes in their files, and the reason why codes are missing.
-  package var value: JSONValue {
+  package var json: JSONValue {
     .array(
       AuthenticatorApp.allCases.compactMap { app in
         let count = accounts.count { $0.app == app }

@@ -5,8 +5,8 @@ struct OTPAuthURIReader: ~Copyable {
   private static let scheme = Array("otpauth://".utf8)
 
   private(set) var parameters = OneTimePassword.Parameters()
-  /// The address as it is returned, including the secret.
-  private var text = SensitiveBuffer()
+  /// The address that `address()` returns, including the secret.
+  private var addressText = SensitiveBuffer()
   private var hasRawSecret = false
 
   init() {}
@@ -29,7 +29,7 @@ struct OTPAuthURIReader: ~Copyable {
   }
 
   /// Returns the address, including the secret.
-  borrowing func address() -> SensitiveBytes { text.bytes() }
+  borrowing func address() -> SensitiveBytes { addressText.bytes() }
 
   /// Reads an address.
   ///
@@ -44,8 +44,8 @@ struct OTPAuthURIReader: ~Copyable {
     readLabel(path[slash...].dropFirst())
     let queryProblem = readQuery(of: bytes)
     if hasRawSecret {
-      text.append(pathEnd == bytes.endIndex ? "?secret=" : "&secret=")
-      parameters.secret.withBytes { text.append($0) }
+      addressText.append(pathEnd == bytes.endIndex ? "?secret=" : "&secret=")
+      parameters.secret.withBytes { addressText.append($0) }
     }
     return typeProblem ?? queryProblem ?? (parameters.secret.isEmpty ? .noSecret : nil)
   }
@@ -67,7 +67,7 @@ struct OTPAuthURIReader: ~Copyable {
     var problem: OneTimePassword.Problem?
     var names: Set<String> = []
     for (index, part) in Self.queryParts(of: bytes).enumerated() {
-      text.append(index == 0 ? "?" : "&")
+      addressText.append(index == 0 ? "?" : "&")
       guard let (name, valueRange) = Self.nameAndValueRange(of: part, in: bytes) else {
         append(bytes[part])
         continue
@@ -75,7 +75,7 @@ struct OTPAuthURIReader: ~Copyable {
       if !names.insert(name).inserted { problem = problem ?? .repeatedParameter }
       if name == "secret", let digits = Base32.digits(in: bytes[valueRange]), !digits.isEmpty {
         append(bytes[part.lowerBound..<valueRange.lowerBound])
-        digits.withBytes { text.append($0) }
+        digits.withBytes { addressText.append($0) }
         parameters.secret = digits
       } else {
         append(bytes[part])
@@ -106,8 +106,8 @@ struct OTPAuthURIReader: ~Copyable {
     case "issuer":
       if !value.isEmpty { parameters.issuer = value.trimmingSpaces() }
     case "algorithm":
-      let name = value.uppercased().filter { $0 != "-" }
-      let digestName = name.hasPrefix("HMAC") ? String(name.dropFirst(4)) : name
+      let hashName = value.uppercased().filter { $0 != "-" }
+      let digestName = hashName.hasPrefix("HMAC") ? String(hashName.dropFirst(4)) : hashName
       guard let algorithm = OneTimePassword.Algorithm(rawValue: digestName) else { return .unknownAlgorithm }
       parameters.algorithm = algorithm
     case "digits":
@@ -128,7 +128,7 @@ struct OTPAuthURIReader: ~Copyable {
 
   /// Appends a part of the address. A space, which no address may contain, becomes `%20`.
   private mutating func append(_ bytes: Slice<UnsafeRawBufferPointer>) {
-    for byte in bytes { if byte == 0x20 { text.append("%20") } else { text.append(byte) } }
+    for byte in bytes { if byte == 0x20 { addressText.append("%20") } else { addressText.append(byte) } }
   }
 
   /// Returns the ranges of the query's parameters, such as "name=value". A part may lack a value, or be empty.

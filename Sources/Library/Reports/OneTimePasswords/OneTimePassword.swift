@@ -2,9 +2,11 @@ import KeyhaulKit
 
 /// An account of an authenticator app, as an item stores it: an `otpauth` address with its secret.
 ///
-/// There are three formats. Many apps store the complete address in the item's secret. Authenticator, and the published
-/// version of Google Authenticator, store the address without the secret in the item's generic attribute, and the bytes
-/// of the secret in the item's secret. Tofu stores the parts of the address in a keyed archive. Sources: Google Authenticator, "Key Uri Format"
+/// There are three formats. Many apps store the complete address in the item's secret. Authenticator and the published
+/// version of Google Authenticator keep the secret separate: the item's generic attribute contains the address without
+/// the secret, and the item's secret contains the bytes of the secret. Tofu stores the parts of the address in a keyed archive.
+///
+/// Sources: Google Authenticator, "Key Uri Format"
 /// (https://github.com/google/google-authenticator/wiki/Key-Uri-Format); mattrubin/OneTimePassword, `Keychain.swift`;
 /// Tofu, `Keychain.swift` and `Account.swift`.
 struct OneTimePassword: Sendable {
@@ -85,7 +87,8 @@ struct OneTimePassword: Sendable {
     guard let version = bytes.first, version == 1 || version == 2,
       let archive = try? KeyedArchive(UnsafeRawBufferPointer(rebasing: bytes.dropFirst())),
       let secret = try? archive.data("secret"), !secret.isEmpty, let isTimed = try? archive.boolean("timeBased"),
-      let number = try? archive.integer("algorithm"), let algorithm = [0: "SHA1", 1: "SHA256", 2: "SHA512"][number]
+      let algorithmNumber = try? archive.integer("algorithm"),
+      let algorithm = [0: "SHA1", 1: "SHA256", 2: "SHA512"][algorithmNumber]
     else { return nil }
     let issuer = (try? archive.string("issuer")) ?? ""
     let account = (try? archive.string("name")) ?? ""

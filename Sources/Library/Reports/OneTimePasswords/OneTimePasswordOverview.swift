@@ -16,11 +16,11 @@ package struct OneTimePasswordOverview: Sendable {
 
   /// The apps with one-time passwords, those with the most first.
   package let apps: [App]
-  /// The apps with codes that are not in the backup or cannot be decrypted, so that they are not counted.
+  /// The apps with codes that are not counted, because the codes are not in the backup or cannot be decrypted.
   package let missing: [AuthenticatorAccounts.Missing]
   /// The names of the apps, and the bundle identifiers that are known. Sets, because a backup may list any number of apps.
-  private let names: Set<String>
-  private let identifiers: Set<String>
+  private let appNames: Set<String>
+  private let appIdentifiers: Set<String>
 
   /// The number of one-time passwords, without duplicates.
   package var count: Int { apps.reduce(0) { $0 + $1.count } }
@@ -60,8 +60,8 @@ package struct OneTimePasswordOverview: Sendable {
     }
     self.apps = apps.values.sorted { ($1.count, $0.name) < ($0.count, $1.name) }
     missing = accounts.missing
-    self.names = Set(apps.keys)
-    identifiers = Set(apps.values.compactMap(\.identifier))
+    appNames = Set(apps.keys)
+    appIdentifiers = Set(apps.values.compactMap(\.identifier))
   }
 }
 
@@ -81,7 +81,7 @@ extension OneTimePasswordOverview {
   /// the app.
   func coversAllCodes(of app: InstalledApp) -> Bool {
     !lacksCodes(of: app)
-      && (identifiers.contains(app.identifier) || names.contains(app.name) || names.contains(app.identifier))
+      && (appIdentifiers.contains(app.identifier) || appNames.contains(app.name) || appNames.contains(app.identifier))
   }
 
   /// Returns whether an app has codes that are not counted. If so, a complete checklist has a separate entry for them.

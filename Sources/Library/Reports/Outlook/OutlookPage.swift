@@ -26,7 +26,7 @@ public struct OutlookPage: HTMLPage {
     if summary.isRedacted { frame.privacyNote = "Names are left out." }
     return try frame.html(
       body: { page in
-        heading(&page)
+        writeHeading(to: &page)
         tiles.write(to: &page)
         if !summary.restoreOutlook.planForNewDevice.decisions.isEmpty { SankeyTabs(summary).write(to: &page) }
         FindingSection(summary.findings).write(to: &page)
@@ -45,7 +45,7 @@ public struct OutlookPage: HTMLPage {
       })
   }
 
-  private func heading(_ page: inout HTMLWriter) {
+  private func writeHeading(to page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1", "Moving to \(summary.newPhone)")
       page.element("p", ["class": "verdict"], summary.verdict)
@@ -53,10 +53,10 @@ public struct OutlookPage: HTMLPage {
       page.element("p", ["class": "facts"]) { page in
         page.text(summary.sourceIsBackup ? "From " : "From the device ")
         page.element("strong") { $0.name(summary.source.name) }
-        page.text(summary.sourceIsBackup ? origin : ", as a backup made now would contain it")
+        page.text(summary.sourceIsBackup ? originClause : ", as a backup made now would contain it")
         let password = summary.source.encrypted ? "with a password" : "without a password"
         page.text(", \(summary.protection ?? password). ")
-        if let condition = summary.condition { page.escapedText("\(condition) ") }
+        if let sentence = summary.conditionSentence { page.escapedText("\(sentence) ") }
         if let sentence = summary.itemsSentence { page.text("\(sentence) ") }
         page.text("Nothing has been changed.")
       }
@@ -80,7 +80,7 @@ public struct OutlookPage: HTMLPage {
   }
 
   /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
-  private var origin: String {
+  private var originClause: String {
     let date = summary.source.backupDate.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = summary.source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
@@ -144,17 +144,17 @@ public struct OutlookPage: HTMLPage {
 }
 
 extension SankeyTabs {
-  /// Creates the diagrams of the items that move to a new device. The first is by app, or by kind if no app is known; the
-  /// second is by protection class.
+  /// Creates the diagrams of the items that move to a new device. The first is by app, or by kind if no app
+  /// is known or names are left out. The second is by protection class.
   fileprivate init(_ summary: OutlookSummary) {
     let decisions = summary.restoreOutlook.planForNewDevice.decisions
     let hasAppNames = decisions.contains { summary.apps.app(of: $0.identity).isKnown } && !summary.isRedacted
     let axes: [SankeyDiagram.Axis] = [hasAppNames ? .app : .kind, .protection]
-    figures = axes.map { axis in
+    tabs = axes.map { axis in
       let diagram = SankeyDiagram(decisions, by: axis, apps: summary.apps, removedCount: 0)
       return (
         axis: axis,
-        figure: SankeyView(diagram, source: summary.phoneName, target: summary.newPhone, isSameDevice: false)
+        view: SankeyView(diagram, source: summary.phoneName, target: summary.newPhone, isSameDevice: false)
       )
     }
   }

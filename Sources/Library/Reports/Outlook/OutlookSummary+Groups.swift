@@ -36,7 +36,8 @@ extension OutlookSummary {
     let unreadable = Reason.allCases.filter(\.isDamage).flatMap { reason in
       [group(.neither, reason), group(.sameDevice, reason), group(.neither, reason, isOnlyOnDevice: true)]
     }
-    return (neverInBackup + [addedLater(lostItems)] + lostOnBoth + lostOnNewDevice + unreadable).compactMap(\.self)
+    return (neverInBackup + [addedLaterGroup(in: lostItems)] + lostOnBoth + lostOnNewDevice + unreadable)
+      .compactMap(\.self)
   }
 
   /// The items that arrive on both devices without a warning.
@@ -67,7 +68,7 @@ extension OutlookSummary {
   }
 
   /// Returns the group of items that were added to the device after the backup; `nil` if there are none.
-  private func addedLater(_ lostItems: [RestoreOutlook.Item]) -> Group? {
+  private func addedLaterGroup(in lostItems: [RestoreOutlook.Item]) -> Group? {
     let members = lostItems.filter { $0.index == nil && $0.reason == nil }
     guard !members.isEmpty else { return nil }
     return Group(

@@ -33,16 +33,16 @@ extension OutlookSummary {
     let start =
       "\(HumanReadable.grouped(counts.restoredCount)) of \(HumanReadable.count(counts.total, "keychain item")) \(verb) "
       + "\(newPhone); "
-    let staying = counts.lost - counts.unreadable
-    let stayingBehind = Self.stayingClause(staying)
+    let stayingCount = counts.lost - counts.unreadable
+    let stayingBehindClause = Self.stayingClause(stayingCount)
     guard counts.unreadable == 0 else {
-      let unreadable = "\(HumanReadable.grouped(counts.unreadable)) unreadable."
-      return staying == 0 ? start + unreadable : start + stayingBehind + ", " + unreadable
+      let unreadableClause = "\(HumanReadable.grouped(counts.unreadable)) unreadable"
+      return start + (stayingCount == 0 ? "" : stayingBehindClause + ", ") + unreadableClause + "."
     }
     // The verdict names the device only if it stays short.
     let names = phoneName.map { [$0, "the old \(model)"] } ?? []
-    let verdicts = names.map { start + Self.stayingClause(staying, with: $0) + "." }
-    return verdicts.first(where: BackupCondition.isShort) ?? start + stayingBehind + "."
+    let verdicts = names.map { start + Self.stayingClause(stayingCount, with: $0) + "." }
+    return verdicts.first(where: BackupCondition.isShort) ?? start + stayingBehindClause + "."
   }
 
   /// Returns a clause such as "4 stay with old-phone", or "4 stay behind" if the name is empty.
@@ -63,16 +63,18 @@ extension OutlookSummary {
   }
 
   /// Sentences about the origin, protection and condition of the backup. For a device, a sentence about the counted items.
-  package var state: String {
-    guard let condition else {
+  package var sourceSentences: String {
+    guard let conditionSentence else {
       return
         "These are the items of \(HTMLWriter.shortened(phone)), a virtual device, as it is now; no backup was read."
     }
     let date = source.backupDate.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
     let device = isRedacted ? "the source device" : source.deviceName
-    let maker = device.map { " by \(HTMLWriter.shortened($0))" } ?? ""
+    let deviceClause = device.map { " by \(HTMLWriter.shortened($0))" } ?? ""
     let password = protection ?? (source.encrypted ? "with a password" : "without a password")
-    let sentences = ["The backup was made\(date)\(maker), \(password).", condition, itemsSentence, deviceItemsSentence]
+    let sentences = [
+      "The backup was made\(date)\(deviceClause), \(password).", conditionSentence, itemsSentence, deviceItemsSentence,
+    ]
     return sentences.compactMap(\.self).joined(separator: " ")
   }
 
@@ -96,19 +98,19 @@ extension OutlookSummary {
   }
 
   /// A sentence about the condition of the backup's keychain; `nil` if the source is a device.
-  var condition: String? {
+  var conditionSentence: String? {
     guard sourceIsBackup else { return nil }
     if let obstacle = findings.obstacle { return "\(obstacle.prefix(1).uppercased() + obstacle.dropFirst())." }
-    let damaged = counts(onSameDevice: false).unreadable - (sourceDeviceItems?.unreadable.count ?? 0)
-    if damaged > 0 { return "\(HumanReadable.count(damaged, "item")) cannot be read in this copy." }
+    let damagedCount = counts(onSameDevice: false).unreadable - (sourceDeviceItems?.unreadable.count ?? 0)
+    if damagedCount > 0 { return "\(HumanReadable.count(damagedCount, "item")) cannot be read in this copy." }
     switch backupCondition {
     case .usable: break
     case .unconfirmed: return "Nothing in it says whether the device finished it."
     case .changed, .damaged, .decryptedCopy: return "Keyhaul found damage in it."
     }
-    let unchecked = restoreOutlook.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
-    guard unchecked > 0, !restoreOutlook.triedDeviceKey else { return "Keyhaul found no damage in its keychain." }
-    return unchecked == restoreOutlook.comparison.items.count
+    let uncheckedCount = restoreOutlook.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
+    guard uncheckedCount > 0, !restoreOutlook.triedDeviceKey else { return "Keyhaul found no damage in its keychain." }
+    return uncheckedCount == restoreOutlook.comparison.items.count
       ? "Keyhaul could not check its items: only that device can decrypt them."
       : "Keyhaul found no damage in the items that it can decrypt."
   }
@@ -222,17 +224,17 @@ extension OutlookSummary {
     return sourceIsBackup ? "; the backup has no password" : " in a backup without a password"
   }
 
-  /// A sentence for a device, about a backup without a password if the planned backup has one, and with a password
-  /// otherwise.
+  /// A sentence about the alternative to the planned backup of a device: without a password instead of with one, or the
+  /// other way around.
   private var otherPasswordSentence: String {
-    func restoredCount(onSameDevice: Bool) -> String {
+    func restoredCountText(onSameDevice: Bool) -> String {
       let counts = restoreOutlook.counts(
         RestoreScenario(hasPassword: !restoreOutlook.hasPassword, onSameDevice: onSameDevice))
       return counts.restoredCount == 0 ? "none" : HumanReadable.grouped(counts.restoredCount)
     }
     let (planned, other) = restoreOutlook.hasPassword ? ("with a", "Without") : ("without a", "With")
-    return "This is for a backup \(planned) password. \(other) one, \(restoredCount(onSameDevice: false)) move to "
-      + "\(newPhone), and \(restoredCount(onSameDevice: true)) are restored to \(phone)."
+    return "This is for a backup \(planned) password. \(other) one, \(restoredCountText(onSameDevice: false)) move to "
+      + "\(newPhone), and \(restoredCountText(onSameDevice: true)) are restored to \(phone)."
   }
 
   /// Sentences that state how Keyhaul determined the items that return to the same device.

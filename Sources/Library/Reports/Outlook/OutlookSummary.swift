@@ -13,7 +13,7 @@ public struct OutlookSummary: Sendable {
   /// The name of the device whose hardware key was tried; `nil` if no key was tried.
   let hardwareKeyDevice: String?
   let isRedacted: Bool
-  /// The protection of the backup, if neither "encrypted" nor "no password" is correct.
+  /// The protection of the backup, if neither "with a password" nor "without a password" is correct; otherwise `nil`.
   package var protection: String?
   /// The findings about the backup.
   package var findings: [PlanDocument.Finding] = []
@@ -97,7 +97,7 @@ extension OutlookSummary {
       backup: backupState(gainedByPassword: gainedByPassword),
       gainedByPassword: sourceIsBackup && !restoreOutlook.hasPassword ? max(0, gainedByPassword) : 0,
       sourceIsBackup: sourceIsBackup,
-      losses: backupLosses + deviceLosses, apps: apps, showsAll: showsAll, codes: codeEntries(showsAll: showsAll),
+      losses: backupLosses + deviceLosses, apps: apps, showsAll: showsAll, codeEntries: codeEntries(showsAll: showsAll),
       appsWithCodeEntry: appsWithCodeEntry(showsAll: showsAll)
     ).checklist
   }

@@ -40,7 +40,7 @@ package enum BackupCondition: Sendable, Hashable {
       }
   }
 
-  /// The findings that show a change by which nothing is lost.
+  /// The findings about changes that lose nothing.
   private static let changeFindings: Set<BackupFinding.Kind> = [
     .falseClaim, .passwordDenied, .wrapsUnusual, .keybagMismatch, .sealBroken, .decryptedCopy,
   ]

@@ -6,7 +6,7 @@ struct ItemLabel: Sendable {
   let name: String
   /// The second name of the item, usually the account; `nil` if there is none.
   let account: String?
-  /// Whether the name is encrypted.
+  /// Whether the item has neither a name nor an access group, as most encrypted items do.
   let isEncrypted: Bool
 
   init(_ identity: ItemDescriptor, index: Int?) {

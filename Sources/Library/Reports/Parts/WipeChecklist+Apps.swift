@@ -7,12 +7,12 @@ extension WipeChecklist {
   /// The maximum width of an app's name in a list, in columns.
   private static let nameWidth = 30
 
-  /// The entries about one-time passwords, about apps that lose items, about kinds of apps that often store secrets on the
-  /// phone, and about all other apps.
+  /// The entries in order: one-time passwords, apps that lose items, kinds of apps that often store secrets on the phone,
+  /// and all other apps.
   var appEntries: [Checklist.Entry] {
     let appLosses = appLosses
     let appsWithLosses = Set(appLosses.map(\.name).filter { !$0.isEmpty })
-    return codes + lossEntries(appLosses) + installedAppEntries(without: appsWithLosses)
+    return codeEntries + lossEntries(appLosses) + installedAppEntries(without: appsWithLosses)
   }
 
   private func lossEntries(_ appLosses: [AppLoss]) -> [Checklist.Entry] {
@@ -43,7 +43,7 @@ extension WipeChecklist {
     // The plan of the new backup will list these apps.
     let isShortened = isUnusable && !showsAll
     if !unclassified.isEmpty, !isShortened {
-      let noun = apps.installed.count == unclassified.count && codes.isEmpty ? "app" : "other app"
+      let noun = apps.installed.count == unclassified.count && codeEntries.isEmpty ? "app" : "other app"
       let names = unclassified.map { Self.shortName($0.name) }.joined(separator: ", ")
       entries.append(
         .init(
@@ -120,9 +120,9 @@ extension WipeChecklist {
     let kind = app.map(appsWithCodeEntry.contains) == true ? nil : app?.kind
     var sentences: [String] = []
     if appLoss.name.isEmpty {
-      sentences.append(unnamedItems(appLoss))
+      sentences.append(unnamedItemsSentence(appLoss))
     } else if !showsAll {
-      sentences.append(Self.stayingItems(appLoss))
+      sentences.append(Self.stayingItemsSentence(appLoss))
     }
     sentences.append(Self.actions(for: reasons))
     if reasons.contains(.deviceBound), isSameDevice != true {
@@ -143,22 +143,22 @@ extension WipeChecklist {
   }
 
   /// Returns the start of an entry for items whose app is unknown: "4 encrypted items stay (3 passwords, 1 key):"
-  private func unnamedItems(_ appLoss: AppLoss) -> String {
+  private func unnamedItemsSentence(_ appLoss: AppLoss) -> String {
     let count = appLoss.losses.count
     guard appLoss.isEncrypted else {
       return "\(HumanReadable.count(count, "item")) \(count == 1 ? "does" : "do") not name an app."
     }
-    let kinds = Self.kinds(appLoss.losses)
+    let kindCountTexts = Self.kindCountTexts(of: appLoss.losses)
     guard showsAll else {
       let stay = count == 1 ? "item stays" : "items stay"
-      return "\(HumanReadable.grouped(count)) encrypted \(stay) (\(kinds.joined(separator: ", "))):"
+      return "\(HumanReadable.grouped(count)) encrypted \(stay) (\(kindCountTexts.joined(separator: ", "))):"
     }
-    return "\(HumanReadable.list(kinds)) \(count == 1 ? "stays" : "stay"): "
+    return "\(HumanReadable.list(kindCountTexts)) \(count == 1 ? "stays" : "stay"): "
       + (count == 1 ? "its name and app are encrypted." : "their names and apps are encrypted.")
   }
 
   /// Returns the number of items of each kind: "2 passwords", "1 key".
-  private static func kinds(_ losses: [Loss]) -> [String] {
+  private static func kindCountTexts(of losses: [Loss]) -> [String] {
     let counts: [(count: Int, noun: String)] = [
       (losses.count { $0.identity.kind == .genericPassword || $0.identity.kind == .internetPassword }, "password"),
       (losses.count { $0.identity.kind == .key }, "key"),
@@ -168,7 +168,7 @@ extension WipeChecklist {
   }
 
   /// Returns the number of an app's items that stay: "2 items stay."
-  private static func stayingItems(_ appLoss: AppLoss) -> String {
+  private static func stayingItemsSentence(_ appLoss: AppLoss) -> String {
     "\(HumanReadable.count(appLoss.losses.count, "item")) \(appLoss.losses.count == 1 ? "stays" : "stay")."
   }
 

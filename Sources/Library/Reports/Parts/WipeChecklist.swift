@@ -2,7 +2,7 @@ import KeyhaulKit
 
 /// The checklist before a phone is wiped. It covers the backup, the apps, and the other ways to the new phone.
 ///
-/// The apps are those that require signing in again, or a transfer while the phone still works.
+/// It lists the apps to sign in to again, and the apps whose data must be transferred while the phone still works.
 struct WipeChecklist {
   /// An item that even the best possible backup does not move to the target.
   struct Loss {
@@ -40,8 +40,8 @@ struct WipeChecklist {
   /// Whether each app has its own entry; otherwise apps with the same advice share an entry.
   var showsAll = true
   /// The entries about one-time passwords.
-  var codes: [Checklist.Entry] = []
-  /// The installed apps whose codes have an entry in `codes`.
+  var codeEntries: [Checklist.Entry] = []
+  /// The installed apps whose codes have an entry in `codeEntries`.
   var appsWithCodeEntry: Set<InstalledApp> = []
 
   var checklist: Checklist {
@@ -152,13 +152,13 @@ struct WipeChecklist {
 
   /// The entries about the move to the new phone. They precede the steps in apps, because some of them are done on the
   /// restored phone.
-  private var restoreEntries: [Checklist.Entry] { [restoring] + otherTransferEntries }
+  private var restoreEntries: [Checklist.Entry] { [restoreEntry] + otherTransferEntries }
 
   private static let addingCards = "Add your cards to Wallet again"
   private static let cardsReason = ": they are in no backup."
 
-  /// The entry to restore a backup. It also names the cards in Wallet, so that the checklist does not get longer.
-  private var restoring: Checklist.Entry {
+  /// The entry to restore a backup. It also mentions the cards in Wallet, which saves an entry.
+  private var restoreEntry: Checklist.Entry {
     let target = HTMLWriter.shortened(target)
     let sentence =
       switch backup {
@@ -175,12 +175,12 @@ struct WipeChecklist {
 
   private var finalEntries: [Checklist.Entry] {
     let name = HTMLWriter.shortened(phone)
-    let copy = "Keep a copy of the backup, and its password."
+    let copySentence = "Keep a copy of the backup, and its password."
     let eraseSentence = "Erase \(name) only when every app that you need works on \(HTMLWriter.shortened(target))."
     return switch isSameDevice {
-    case true?: [.init(text: copy)]
+    case true?: [.init(text: copySentence)]
     case false?: [.init(text: eraseSentence)]
-    case nil: [.init(text: "\(eraseSentence) \(copy)")]
+    case nil: [.init(text: "\(eraseSentence) \(copySentence)")]
     }
   }
 }

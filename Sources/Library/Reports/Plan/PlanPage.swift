@@ -16,7 +16,7 @@ public struct PlanPage: HTMLPage {
   /// A sentence about the items of a backup that cannot be restored as it is; `nil` if the backup can be restored.
   var itemsSentence: String?
   /// The step that saves the one-time passwords; `nil` if there are none.
-  var codes: StepList.Step?
+  var codesStep: StepList.Step?
 
   /// Creates the page of a plan.
   ///
@@ -68,7 +68,7 @@ public struct PlanPage: HTMLPage {
     if isRedacted { frame.privacyNote = "Names are left out." }
     return try frame.html(
       body: { page in
-        heading(&page)
+        writeHeading(to: &page)
         tiles.write(to: &page)
         if counts.total + counts.removed > 0 { SankeyTabs(self).write(to: &page) }
         LossSection(self).write(to: &page)
@@ -90,7 +90,7 @@ public struct PlanPage: HTMLPage {
       })
   }
 
-  private func heading(_ page: inout HTMLWriter) {
+  private func writeHeading(to page: inout HTMLWriter) {
     page.element("header") { page in
       page.element("h1") { page in
         page.text(isSameDevice ? "Restoring to " : "Moving to ")
@@ -100,14 +100,14 @@ public struct PlanPage: HTMLPage {
       page.element("p", ["class": "facts"]) { page in
         page.text(source.kind == .archive ? "From " : "From the device ")
         page.element("strong") { $0.name(source.name) }
-        page.text(source.kind == .archive ? origin : ", as a backup made now would contain it")
-        page.text(protection)
+        page.text(source.kind == .archive ? originClause : ", as a backup made now would contain it")
+        page.text(protectionClause)
       }
       page.element("p", ["class": "facts"]) { page in
         page.text("To ")
         page.element("strong") { $0.name(target.name) }
         page.text(
-          ": \(state), \(target.isPasscodeSet ? "passcode set" : "no passcode"), "
+          ": \(stateText), \(target.isPasscodeSet ? "passcode set" : "no passcode"), "
             + "\(HumanReadable.count(target.itemCount, "item")). \(policyText) Nothing has been changed yet.")
       }
       if source.kind == .archive {
@@ -117,19 +117,19 @@ public struct PlanPage: HTMLPage {
   }
 
   /// The origin of the backup, such as ", made 20 November 2026 at 18:04 UTC by old-phone"; empty if it is unknown.
-  private var origin: String {
+  private var originClause: String {
     let date = source.backupDate.map { " " + LongDateFormat.dateAndTime($0) } ?? ""
     let device = source.deviceName.map { " by " + HTMLWriter.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }
 
-  private var protection: String {
+  private var protectionClause: String {
     if isDecryptedCopy { return ", a decrypted copy with password-protected items." }
     if let protection = document.findings.nonstandardProtection { return ", with \(protection)." }
     return source.encrypted ? ", with a password." : ", without a password."
   }
 
-  private var state: String { target.state == "before-first-unlock" ? "before first unlock" : target.state }
+  private var stateText: String { target.state == "before-first-unlock" ? "before first unlock" : target.state }
 
   private var policyText: String {
     switch plan.policy {
@@ -169,7 +169,7 @@ extension SankeyTabs {
   /// Creates the diagrams of a plan. The first is by app, or by kind if no app is known; the second is by protection class.
   init(_ page: PlanPage) {
     let hasAppNames = page.plan.decisions.contains { !page.app(of: $0.identity).isEmpty }
-    figures = [hasAppNames ? .app : .kind, .protection].map { (axis: $0, figure: SankeyView(page, by: $0)) }
+    tabs = [hasAppNames ? .app : .kind, .protection].map { (axis: $0, view: SankeyView(page, by: $0)) }
   }
 }
 
@@ -185,8 +185,9 @@ extension SankeyView {
 extension PlanPage {
   /// The plan in one or two sentences, at the top of the page.
   var verdict: String {
-    if let unusable = condition.verdict(deviceNames: [HTMLWriter.shortened(sourceDevice), "the source device"]) {
-      return [unusable, itemsSentence].compactMap(\.self).joined(separator: " ")
+    let deviceNames = [HTMLWriter.shortened(sourceDevice), "the source device"]
+    if let conditionVerdict = condition.verdict(deviceNames: deviceNames) {
+      return [conditionVerdict, itemsSentence].compactMap(\.self).joined(separator: " ")
     }
     return PlanVerdict(counts, sourceIsBackup: source.kind == .archive, isSameDevice: isSameDevice, target: target.name)
       .text

@@ -5,7 +5,7 @@ extension StepList {
   init(_ page: PlanPage) {
     let steps = PlanSteps(page: page)
     self.init(
-      steps: [steps.newBackup, steps.otherCopy, page.codes, steps.merging, steps.restoring, steps.keepingOldDevice]
+      steps: [steps.newBackup, steps.otherCopy, page.codesStep, steps.merging, steps.restoring, steps.keepingOldDevice]
         .compactMap(\.self))
   }
 }
@@ -91,7 +91,7 @@ private struct PlanSteps {
   /// nothing.
   var merging: StepList.Step? {
     guard counts.removed > 0, page.plan.policy == .replace, page.isRestoreUseful else { return nil }
-    // A backup whose items cannot be decrypted cannot be merged, so the new backup is needed.
+    // If items move only with a password, the new backup is merged instead.
     let source = isDevice && (gainedByPassword == 0 || page.source.encrypted) ? placeholders.source : backup
     return .init(
       text: "To keep the items on \(HTMLWriter.shortened(page.target.name)), plan a restore that merges:",
@@ -118,8 +118,9 @@ private struct PlanSteps {
   /// The step to keep the source device; `nil` if the user would miss none of the lost items, or if the target is the
   /// source device.
   var keepingOldDevice: StepList.Step? {
-    let missedCount = counts.byReason.reduce(0) { sum, entry in
-      sum + (entry.key.requiresAction && entry.key != .backupNotEncrypted ? entry.value : 0)
+    let missedCount = counts.byReason.reduce(0) { sum, reasonCount in
+      sum
+        + (reasonCount.key.requiresAction && reasonCount.key != .backupNotEncrypted ? reasonCount.value : 0)
     }
     guard missedCount > 0, page.target.sameDevice != true else { return nil }
     return .init(

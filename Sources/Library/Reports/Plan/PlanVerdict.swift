@@ -24,9 +24,11 @@ struct PlanVerdict {
     self.target = HTMLWriter.shortened(target)
   }
 
-  var text: String { arrival + Explanation.warningClause(for: counts.byWarning) + removal + "." }
+  var text: String {
+    arrivalClause + Explanation.warningClause(for: counts.byWarning) + removalClause + "."
+  }
 
-  private var removal: String {
+  private var removalClause: String {
     guard counts.removed > 0 else { return "" }
     let items = HumanReadable.count(counts.removed, "item")
     let verb = counts.removed == 1 ? "is" : "are"
@@ -38,7 +40,7 @@ struct PlanVerdict {
   /// " in the backup", because a backup may not contain all items of its device; empty if the source is a device.
   private var inBackup: String { sourceIsBackup ? " in the backup" : "" }
 
-  private var arrival: String {
+  private var arrivalClause: String {
     let total = HumanReadable.grouped(counts.total)
     switch (counts.migrates, counts.total) {
     case (_, 0): return "There is nothing to move to \(target)"

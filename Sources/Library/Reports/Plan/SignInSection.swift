@@ -21,11 +21,11 @@ struct SignInSection {
         page.text("Sign in again on ")
         page.name(target)
       }
-      list(losses.apps.prefix(Self.maximumListCount), to: &page)
+      writeList(of: losses.apps.prefix(Self.maximumListCount), to: &page)
       if losses.apps.count > Self.maximumListCount {
         page.element("details") { page in
           page.element("summary", HumanReadable.count(losses.apps.count - Self.maximumListCount, "more app"))
-          list(losses.apps.dropFirst(Self.maximumListCount), to: &page)
+          writeList(of: losses.apps.dropFirst(Self.maximumListCount), to: &page)
         }
       }
       let unnamedCount = losses.encryptedCount + losses.unnamedCount
@@ -36,7 +36,7 @@ struct SignInSection {
     }
   }
 
-  private func list(_ apps: ArraySlice<AppSummary>, to page: inout HTMLWriter) {
+  private func writeList(of apps: ArraySlice<AppSummary>, to page: inout HTMLWriter) {
     page.element("ul", ["class": "names"]) { page in
       for summary in apps {
         page.element("li") { page in

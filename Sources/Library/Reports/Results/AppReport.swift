@@ -11,28 +11,28 @@ package struct AppReport: Report {
   private var summaries: [AppSummary] { report.plan.byApp(report.source.apps) }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    let text = report.text(showsAll: showsAll)
+    let planText = report.text(showsAll: showsAll)
     let summaries = summaries
-    var lines = report.heading(style: style) + [""] + text.legend(style: style)
-    for summary in summaries { lines += Self.lines(of: summary, text, style: style, showsAll: showsAll) }
+    var lines = report.heading(style: style) + [""] + planText.legend(style: style)
+    for summary in summaries { lines += Self.lines(of: summary, planText, style: style, showsAll: showsAll) }
     lines += SignInText(summaries: summaries, targetName: report.target.name, showsAll: showsAll).lines(style: style)
     return lines + report.source.blindSpotLines(style: style)
-      + WordWrap.lines(of: text.summaryLine, columns: style.width)
+      + WordWrap.lines(of: planText.summaryLine, columns: style.width)
   }
 
   /// Returns the name of an app with its counts, and its items.
   private static func lines(
-    of summary: AppSummary, _ text: PlanText, style: TextStyle, showsAll: Bool
+    of summary: AppSummary, _ planText: PlanText, style: TextStyle, showsAll: Bool
   ) -> [String] {
     let minimumNameColumns = 20
     let reservedCountColumns = 34
     let name = UntrustedText.escaped(
       summary.app.displayName, columns: max(minimumNameColumns, style.width - reservedCountColumns))
-    let heading = WordWrap.labeled(style.adapted(name) + "  ", counts(of: summary), columns: style.width)
+    let heading = WordWrap.labeled(style.adapted(name) + "  ", countText(of: summary), columns: style.width)
     // Losses come first, because they require an action.
     let decisions = summary.unreadable + summary.staysBehind + summary.migrates
     let items = ReportItemTable(decisions, showsAll: showsAll) { decision in
-      var row = text.row(decision)
+      var row = planText.row(decision)
       if let reason = decision.outcome.reason { row.protection = reason.rawValue }
       if decision.identity.isEncrypted { row.name = PlanText.encryptedItemName(decision) }
       row.remark = ""
@@ -42,13 +42,13 @@ package struct AppReport: Report {
   }
 
   /// Returns the counts of an app's items: "3 move, 1 stays".
-  private static func counts(of summary: AppSummary) -> String {
+  private static func countText(of summary: AppSummary) -> String {
     let counts: [(count: Int, singular: String, plural: String)] = [
       (summary.migrates.count, "moves", "move"), (summary.staysBehind.count, "stays", "stay"),
       (summary.unreadable.count, "cannot be read", "cannot be read"),
     ]
-    return counts.filter { $0.count > 0 }.map { part in
-      "\(HumanReadable.grouped(part.count)) \(part.count == 1 ? part.singular : part.plural)"
+    return counts.filter { $0.count > 0 }.map { clause in
+      "\(HumanReadable.grouped(clause.count)) \(clause.count == 1 ? clause.singular : clause.plural)"
     }.joined(separator: ", ")
   }
 

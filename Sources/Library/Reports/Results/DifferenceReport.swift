@@ -64,8 +64,9 @@ package struct DifferenceReport: Report {
         "\(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.identity.kind), columns: kindWidth) + "  "
         + DisplayWidth.padded(shortName, columns: nameWidth) + "  "
       let fits = DisplayWidth.columns(of: label) + DisplayWidth.columns(of: remark) <= style.width
-      let text = fits ? [label + remark] : [label] + WordWrap.labeled("      ", remark, columns: style.width)
-      return text.map { line in
+      let rowLines = fits ? [label + remark] : [label] + WordWrap.labeled("      ", remark, columns: style.width)
+      return rowLines.map { line in
+        // The padding must not leave spaces at the end of the line.
         style.painted(String(line.dropLast(line.reversed().prefix { $0 == " " }.count)), row.color)
       }
     }
@@ -129,12 +130,12 @@ package struct DifferenceReport: Report {
 
   /// Returns the sentence about items of a side that may match encrypted items of the other side; `nil` if there are none.
   private static func possibleMatchSentence(
-    of items: [KeychainDifference.UnmatchedItem], in side: ComparisonSide, and other: ComparisonSide, state: String
+    of items: [KeychainDifference.UnmatchedItem], in side: ComparisonSide, and otherSide: ComparisonSide, state: String
   ) -> String? {
     guard !items.isEmpty else { return nil }
     let subject = items.count == 1 ? "it is" : "they are"
     return
-      "\(HumanReadable.count(items.count, "item")) of \(side.name) may be among the encrypted items of \(other.name): "
+      "\(HumanReadable.count(items.count, "item")) of \(side.name) may be among the encrypted items of \(otherSide.name): "
       + "it is not known whether \(subject) \(state)."
   }
 
@@ -156,44 +157,44 @@ package struct DifferenceReport: Report {
     let matchClause = undecrypted.possiblePairs > 0 ? "; it is not known which of them match" : ""
     let subject = "\(qualifier)\(HumanReadable.count(undecrypted.total, "encrypted item")) could not be compared"
     return "\(subject.prefix(1).uppercased())\(subject.dropFirst()) "
-      + "(\(undecryptedCounts.joined(separator: ", "))\(matchClause)): "
-      + "\(undecryptedReasons.joined(separator: ", "))."
+      + "(\(undecryptedCountClauses.joined(separator: ", "))\(matchClause)): "
+      + "\(undecryptedReasonClauses.joined(separator: ", "))."
   }
 
   /// The numbers of encrypted items in both sources, or in one of them.
-  private var undecryptedCounts: [String] {
+  private var undecryptedCountClauses: [String] {
     let undecrypted = difference.undecrypted
-    var counts: [String] = []
+    var clauses: [String] = []
     if undecrypted.inBoth > 0 {
-      counts.append("\(HumanReadable.grouped(undecrypted.inBoth)) in both")
+      clauses.append("\(HumanReadable.grouped(undecrypted.inBoth)) in both")
       for (count, side) in [(undecrypted.decryptedOnlyInFirst, first), (undecrypted.decryptedOnlyInSecond, second)]
       where count > 0 {
-        counts.append("\(HumanReadable.grouped(count)) of them can be decrypted in \(side.name)")
+        clauses.append("\(HumanReadable.grouped(count)) of them can be decrypted in \(side.name)")
       }
     }
     for (count, side) in [(undecrypted.onlyInFirst, first), (undecrypted.onlyInSecond, second)] where count > 0 {
-      counts.append("\(HumanReadable.grouped(count)) in \(side.name)")
+      clauses.append("\(HumanReadable.grouped(count)) in \(side.name)")
     }
-    return counts
+    return clauses
   }
 
   /// The reasons why items cannot be decrypted.
-  private var undecryptedReasons: [String] {
+  private var undecryptedReasonClauses: [String] {
     let undecrypted = difference.undecrypted
-    var reasons: [String] = []
+    var clauses: [String] = []
     let deviceBoundCount = undecrypted.occurrenceCount - undecrypted.damaged
     if deviceBoundCount > 0 {
       // If the items are encrypted on both sides, the side does not need to be named.
       let isDecryptedOnOneSide = undecrypted.decryptedOnlyInFirst + undecrypted.decryptedOnlyInSecond > 0
       let pronoun = deviceBoundCount == 1 ? "it is" : "they are"
-      reasons.append(
+      clauses.append(
         (isDecryptedOnOneSide ? "on the side where \(pronoun) encrypted, " : "")
           + "\(HumanReadable.grouped(deviceBoundCount)) can be decrypted only on the source device")
     }
     if undecrypted.damaged > 0 {
-      reasons.append("\(HumanReadable.grouped(undecrypted.damaged)) cannot be read in this copy")
+      clauses.append("\(HumanReadable.grouped(undecrypted.damaged)) cannot be read in this copy")
     }
-    return reasons
+    return clauses
   }
 
   /// The last line: "2 backups compared: 1 new, 1 changed, 1 missing, 13 the same." A pair of matching items counts once.
@@ -208,13 +209,13 @@ package struct DifferenceReport: Report {
       let verb = sameCount == 1 ? "is" : "are"
       return "\(subject): no item differs, \(HumanReadable.grouped(sameCount)) \(verb) the same."
     }
-    var counts = [
+    var countTexts = [
       "\(HumanReadable.grouped(difference.added.count)) new",
       "\(HumanReadable.grouped(difference.changed.count)) changed",
       "\(HumanReadable.grouped(difference.removed.count)) missing", "\(HumanReadable.grouped(sameCount)) the same",
     ]
-    if unknownCount > 0 { counts.append("\(HumanReadable.grouped(unknownCount)) not comparable") }
-    return "\(subject): \(counts.joined(separator: ", "))."
+    if unknownCount > 0 { countTexts.append("\(HumanReadable.grouped(unknownCount)) not comparable") }
+    return "\(subject): \(countTexts.joined(separator: ", "))."
   }
 
   package var json: JSONValue {

@@ -12,16 +12,17 @@ struct FileListing: StreamedSection {
 
   private static let sizeColumns = 15
 
+  /// Calls a closure with each file that has a domain and a path.
   private func forEachFile<Failure: Error>(
     failure: (KeyhaulError) -> Failure,
     _ body: (_ domain: String, _ path: String, _ file: ListedFile) throws(Failure) -> Void
   ) throws(Failure) {
-    func reading<Value>(_ body: () throws(KeyhaulError) -> Value) throws(Failure) -> Value {
-      do throws(KeyhaulError) { return try body() } catch { throw failure(error) }
+    func convertingErrors<Value>(of read: () throws(KeyhaulError) -> Value) throws(Failure) -> Value {
+      do throws(KeyhaulError) { return try read() } catch { throw failure(error) }
     }
-    let reader = try reading { () throws(KeyhaulError) in try fileList.reader() }
+    let reader = try convertingErrors { () throws(KeyhaulError) in try fileList.reader() }
     for position in index.inOrder {
-      let file = try reading { () throws(KeyhaulError) in try reader.file(at: position) }
+      let file = try convertingErrors { () throws(KeyhaulError) in try reader.file(at: position) }
       guard let file, let domain = file.domain, let path = file.relativePath else { continue }
       try body(domain, path, file)
     }
@@ -29,8 +30,8 @@ struct FileListing: StreamedSection {
 
   private func byteCount(of file: ListedFile) -> Int64 { stored.byteCount(of: file.fileIdentifier) ?? 0 }
 
-  /// Calls a closure with each line: a domain, then its files with their sizes. Names are not shortened, so that the user
-  /// can copy them.
+  /// Calls a closure with each line: a domain, then its files with their sizes. Names are not shortened, because
+  /// the user may copy them.
   func forEachLine<Failure: Error>(
     style: TextStyle, failure: (KeyhaulError) -> Failure, _ body: (String) throws(Failure) -> Void
   ) throws(Failure) {

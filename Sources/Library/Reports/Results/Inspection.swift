@@ -20,7 +20,7 @@ package struct Inspection: Report {
   package let listing: FileList.Listing?
   /// The files by domain, the largest first; `nil` if the manifest cannot be read.
   package let domains: [FilesByDomain.Domain]?
-  /// The files by directory; `nil` if they were not requested.
+  /// The files by directory; `nil` if they were not requested, or if the manifest cannot be read.
   package let tree: DomainTree?
   /// The list of all files, for `--tree` with `-v`; otherwise `nil`.
   let fileListing: FileListing?
@@ -220,9 +220,8 @@ extension Inspection {
     if let listing, let tree {
       backup.files = InspectionPage.Files(listing, branches: tree.root.children)
     }
-    backup.hiddenKeychain = unlocked?.keychainReadFailure
-    backup.items =
-      backup.hiddenKeychain != nil ? nil : unlocked?.entries
+    backup.keychainReadFailure = unlocked?.keychainReadFailure
+    backup.items = backup.keychainReadFailure != nil ? nil : unlocked?.entries
     return InspectionPage(backup, program: program)
   }
 }

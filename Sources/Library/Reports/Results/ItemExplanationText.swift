@@ -22,7 +22,7 @@ struct ItemExplanationText {
     if let group = explanation.identity.accessGroup, app.isKnown {
       add("App", app.kind == .group ? app.displayName : "\(app.text) (group \(group))")
     }
-    if !explanation.restoreOutcomes.isEmpty { lines += restores(style) }
+    if !explanation.restoreOutcomes.isEmpty { lines += restoreLines(style) }
     if let transfers = explanation.transfers { lines += Self.lines(of: transfers, style) }
     for (label, text) in rows { add(label, text) }
     if let advice = explanation.action { add("Do", advice) }
@@ -49,7 +49,7 @@ struct ItemExplanationText {
   /// Whether the item is known to require authentication.
   private var requiresAuthentication: Bool { explanation.reason == .needsAuthentication }
 
-  private func restores(_ style: TextStyle) -> [String] {
+  private func restoreLines(_ style: TextStyle) -> [String] {
     var table = Table([
       .init(""), .init("to the same device", flexible: true), .init("to another device", flexible: true),
     ])
@@ -137,10 +137,12 @@ struct ItemExplanationText {
   ///   - rule: The rule that excludes the item from backups; `nil` if there is none.
   private func rows(forItemOn device: String, excludedBy rule: Reason?) -> [Row] {
     let location = "not in \(source.name), but on \(device)"
-    guard let rule = rule?.explanation else {
+    guard let ruleExplanation = rule?.explanation else {
       return [("Backup", "\(location). No rule keeps it out of a backup, so it was added after this backup was made")]
     }
-    return [("Backup", "\(location), whose backups omit it: \(rule.headline)"), ("Rule", rule.rule)]
+    return [
+      ("Backup", "\(location), whose backups omit it: \(ruleExplanation.headline)"), ("Rule", ruleExplanation.rule),
+    ]
   }
 
   private func targetRows(_ fate: GlossaryTerm) -> [Row] {

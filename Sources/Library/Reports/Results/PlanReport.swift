@@ -31,7 +31,7 @@ package struct PlanReport {
   }
 
   package init(
-    _ plan: MigrationPlan, of source: ReportSource, onto session: DeviceSession, made: KeychainDate,
+    _ plan: MigrationPlan, of source: ReportSource, onto session: DeviceSession, made date: KeychainDate,
     isRedacted: Bool = false
   ) throws(KeyhaulError) {
     let itemCount = try session.itemCount
@@ -39,33 +39,35 @@ package struct PlanReport {
       name: session.name, sameDevice: plan.isSameDevice,
       claimsSameDevice: source.document.device == session.record.udid, state: session.state.rawValue,
       isPasscodeSet: session.isPasscodeSet, itemCount: itemCount, revision: session.record.revision)
-    self.init(plan, of: source, onto: target, session.state, made: made, isRedacted: isRedacted)
+    self.init(plan, of: source, onto: target, session.state, made: date, isRedacted: isRedacted)
   }
 
   /// Creates the report of a plan for a new device, which is assumed to be empty, unlocked and protected by a passcode.
-  package init(_ plan: MigrationPlan, of source: ReportSource, ontoNew name: String, made: KeychainDate) {
+  package init(_ plan: MigrationPlan, of source: ReportSource, ontoNew name: String, made date: KeychainDate) {
     let target = PlanDocument.Target(
       name: name, sameDevice: false, claimsSameDevice: false, state: DeviceState.unlocked.rawValue, isPasscodeSet: true,
       itemCount: 0, revision: RestoreTarget.noRevision, isHypothetical: true)
-    self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false)
+    self.init(plan, of: source, onto: target, .unlocked, made: date, isRedacted: false)
   }
 
   /// Creates the report of a plan for a Simulator's keychain.
-  package init(_ plan: MigrationPlan, of source: ReportSource, onto simulator: SimulatorTarget, made: KeychainDate) {
+  package init(
+    _ plan: MigrationPlan, of source: ReportSource, onto simulator: SimulatorTarget, made date: KeychainDate
+  ) {
     let target = PlanDocument.Target(
       name: simulator.name, sameDevice: plan.isSameDevice, claimsSameDevice: false,
       state: DeviceState.unlocked.rawValue, isPasscodeSet: false, itemCount: simulator.itemCount,
       revision: RestoreTarget.simulator(simulator).revision)
-    self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false, isSimulator: true)
+    self.init(plan, of: source, onto: target, .unlocked, made: date, isRedacted: false, isSimulator: true)
   }
 
   private init(
     _ plan: MigrationPlan, of source: ReportSource, onto target: PlanDocument.Target, _ state: DeviceState,
-    made: KeychainDate, isRedacted: Bool, isSimulator: Bool = false
+    made date: KeychainDate, isRedacted: Bool, isSimulator: Bool = false
   ) {
     self.plan = isRedacted ? plan.redacted : plan
     self.source = isRedacted ? source.redacted : source
-    reportTime = Timestamp.text(of: made)
+    reportTime = Timestamp.text(of: date)
     self.isRedacted = isRedacted
     unredacted = (source, target)
     removedOnlyCopyCount = source.onlyCopies(removedBy: plan)
@@ -104,11 +106,11 @@ package struct PlanReport {
 
   /// Returns the groups of the plan as text.
   package func text(showsAll: Bool) -> PlanText {
-    var text = PlanText(
+    var planText = PlanText(
       plan: plan, source: source, targetName: target.name, isTargetLocked: target.state != .unlocked,
       showsAll: showsAll)
-    text.codes = codesEntry
-    return text
+    planText.codesEntry = codesEntry
+    return planText
   }
 
   /// The step that saves the one-time passwords; `nil` if there are none.
@@ -125,13 +127,14 @@ package struct PlanReport {
     func wrapped(_ text: String) -> [String] {
       WordWrap.lines(of: style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
-    let unusable = source.condition.verdict(
+    let conditionVerdict = source.condition.verdict(
       deviceNames: [HTMLWriter.shortened(source.sourceDevice), "the source device"])
-    if let unusable {
+    if let conditionVerdict {
       let advice =
         source.condition == .decryptedCopy
         ? "" : " What is wrong with it: \(SuggestedCommands.verify(placeholders.source))"
-      return wrapped(unusable).map { style.painted($0, .bold) } + [""] + wrapped((itemsSentence ?? "") + advice) + [""]
+      return wrapped(conditionVerdict).map { style.painted($0, .bold) } + [""]
+        + wrapped((itemsSentence ?? "") + advice) + [""]
     }
     let verdict = PlanVerdict(
       plan.summary, sourceIsBackup: source.isArchive, isSameDevice: plan.isSameDevice == true, target: target.name)
@@ -240,7 +243,7 @@ extension PlanReport {
       sourceArgument: sourceArgument, targetArgument: targetArgument, program: program)
     page.condition = source.condition
     page.itemsSentence = itemsSentence
-    page.codes = codesEntry.map { StepList.Step(text: $0.text, commands: $0.commands) }
+    page.codesStep = codesEntry.map { StepList.Step(text: $0.text, commands: $0.commands) }
     return page
   }
 }

@@ -11,7 +11,7 @@ package struct RestoreLosses {
   ///
   /// Overwritten items that are newer come first. Removed, other overwritten and unreadable items follow.
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    let text = report.text(showsAll: showsAll)
+    let planText = report.text(showsAll: showsAll)
     func group<Item>(_ title: String, _ items: [Item], row: (Item) -> ReportItemTable.Row) -> [String] {
       guard !items.isEmpty else { return [] }
       let heading = style.adapted(UntrustedText.escaped("\(title) (\(HumanReadable.grouped(items.count)))"))
@@ -20,10 +20,10 @@ package struct RestoreLosses {
     let (source, target) = (report.source.name, report.target.name)
     let otherOverwriting = lossText.overwriting.filter { $0.overwrites != .newer }
     let losses =
-      group("Newer on \(target), but overwritten by \(source)", lossText.overwritingNewer, row: text.row)
-      + group("Removed from \(target)", report.plan.removed, row: text.removedRow)
-      + group("Overwritten on \(target)", otherOverwriting, row: text.row)
-    return report.heading(style: style) + [""] + losses + text.damageLines(style: style)
-      + WordWrap.lines(of: style.adapted(UntrustedText.escaped(text.summaryLine)), columns: style.width)
+      group("Newer on \(target), but overwritten by \(source)", lossText.overwritingNewer, row: planText.row)
+      + group("Removed from \(target)", report.plan.removed, row: planText.removedRow)
+      + group("Overwritten on \(target)", otherOverwriting, row: planText.row)
+    return report.heading(style: style) + [""] + losses + planText.damageLines(style: style)
+      + WordWrap.lines(of: style.adapted(UntrustedText.escaped(planText.summaryLine)), columns: style.width)
   }
 }

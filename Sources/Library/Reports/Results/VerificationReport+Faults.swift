@@ -10,17 +10,17 @@ extension VerificationReport {
 
   /// The clauses about an unfinished backup, and about false statements in its property lists.
   private var propertyListClauses: [String] {
-    var parts: [String] = []
+    var clauses: [String] = []
     let kinds = verification.faults.map(\.kind)
-    if kinds.contains(.unfinished) { parts.append("the device never finished it") }
-    if kinds.contains(.falseClaim) { parts.append("it says that it is encrypted, but it is not") }
-    if kinds.contains(.passwordDenied) { parts.append("it says that it has no password, but it was made with one") }
-    return parts
+    if kinds.contains(.unfinished) { clauses.append("the device never finished it") }
+    if kinds.contains(.falseClaim) { clauses.append("it says that it is encrypted, but it is not") }
+    if kinds.contains(.passwordDenied) { clauses.append("it says that it has no password, but it was made with one") }
+    return clauses
   }
 
   /// The clauses about the property lists that are missing, incomplete or unreadable.
   private var structureClauses: [String] {
-    var parts: [String] = []
+    var clauses: [String] = []
     let damagedPropertyLists = verification.faults.filter {
       $0.check == .structure && $0.kind == .structureDamaged
     }.compactMap(\.file)
@@ -31,74 +31,74 @@ extension VerificationReport {
     // If Manifest.plist or its version is missing, Manifest.plist has its own clause below.
     let hasManifestClause = lacksManifest || lacksVersion
     let unreadablePropertyLists = damagedPropertyLists.filter { $0 != "Manifest.plist" || !hasManifestClause }
-    if lacksManifest { parts.append("its Manifest.plist is missing") }
-    if lacksVersion { parts.append("its Manifest.plist does not state its version") }
+    if lacksManifest { clauses.append("its Manifest.plist is missing") }
+    if lacksVersion { clauses.append("its Manifest.plist does not state its version") }
     if !unreadablePropertyLists.isEmpty {
-      parts.append("its \(HumanReadable.list(unreadablePropertyLists)) cannot be read")
+      clauses.append("its \(HumanReadable.list(unreadablePropertyLists)) cannot be read")
     }
-    return parts
+    return clauses
   }
 
   /// Whether Manifest.plist is missing.
   private var lacksManifest: Bool { verification.findings.contains(.manifestMissing) }
 
   private var keybagClauses: [String] {
-    var parts: [String] = []
+    var clauses: [String] = []
     let missingHardwareLayerCount = verification.faults.count { $0.kind == .hardwareLayerMissing }
     if missingHardwareLayerCount > 0 {
-      parts.append("its keybag contains keychain keys that are not bound to a device")
+      clauses.append("its keybag contains keychain keys that are not bound to a device")
     }
     if !lacksManifest, verification.faultCount[.keybag, default: 0] > missingHardwareLayerCount {
-      parts.append("its keybag differs from what was written")
+      clauses.append("its keybag differs from what was written")
     }
-    return parts
+    return clauses
   }
 
   /// The clauses about Manifest.db or Manifest.mbdb, which lists the backup's files.
   private var fileListClauses: [String] {
-    var parts: [String] = []
+    var clauses: [String] = []
     if verification.findings.contains(where: { $0.kind == .listJournalUnread }) {
-      parts.append("a journal or log next to its manifest was not read, although it may change the manifest")
+      clauses.append("a journal or log next to its manifest was not read, although it may change the manifest")
     }
-    if verification.faultCount[.database] != nil { parts.append("its manifest differs from what was written") }
-    return parts
+    if verification.faultCount[.database] != nil { clauses.append("its manifest differs from what was written") }
+    return clauses
   }
 
   /// The clauses about the keychain and its items.
   private var keychainClauses: [String] {
-    var parts: [String] = []
+    var clauses: [String] = []
     let faultCounts = verification.faultCount
     if verification.hasFilesByDomain {
-      parts.append("its files are under their own names, in a layout that Keyhaul does not read")
+      clauses.append("its files are under their own names, in a layout that Keyhaul does not read")
     } else if verification.isKeychainLost {
-      parts.append(
+      clauses.append(
         faultCounts[.database] == nil
           ? "its keychain is lost in this copy"
           : "its keychain cannot be found through its manifest")
     } else if verification.isKeychainRefused {
-      parts.append("its keychain does not name the backup's keybag, so it cannot be restored")
+      clauses.append("its keychain does not name the backup's keybag, so it cannot be restored")
     } else if faultCounts[.keychain] != nil {
-      parts.append("its keychain file differs from what was written")
+      clauses.append("its keychain file differs from what was written")
     }
     if let lostCount = verification.items?.damaged, lostCount > 0 {
-      parts.append("\(HumanReadable.count(lostCount, "item")) \(lostCount == 1 ? "is" : "are") lost in this copy")
+      clauses.append("\(HumanReadable.count(lostCount, "item")) \(lostCount == 1 ? "is" : "are") lost in this copy")
     }
-    return parts
+    return clauses
   }
 
   /// The clauses about the files and the seal.
   private var fileClauses: [String] {
-    var parts: [String] = []
+    var clauses: [String] = []
     let missingCount = verification.missingCount
     let damagedCount = verification.faultCount[.files, default: 0] - missingCount
     if damagedCount > 0 {
-      parts.append("\(HumanReadable.count(damagedCount, "file")) \(damagedCount == 1 ? "is" : "are") damaged")
+      clauses.append("\(HumanReadable.count(damagedCount, "file")) \(damagedCount == 1 ? "is" : "are") damaged")
     }
     if missingCount > 0, !verification.hasFilesByDomain {
-      parts.append("\(HumanReadable.count(missingCount, "file")) \(missingCount == 1 ? "is" : "are") missing")
+      clauses.append("\(HumanReadable.count(missingCount, "file")) \(missingCount == 1 ? "is" : "are") missing")
     }
-    if let clause = verification.sealClause { parts.append(clause) }
-    return parts
+    if let clause = verification.sealClause { clauses.append(clause) }
+    return clauses
   }
 
   /// A sentence about the intact parts of a damaged keychain.

@@ -104,15 +104,16 @@ package struct VerificationReport {
     let listedFaults = showsAll ? faults[...] : faults.prefix(Self.defaultFaultLimit)
     let indentation = String(repeating: " ", count: Self.margin.count + Self.stateColumns + Self.nameColumns)
     var lines = listedFaults.flatMap { fault in
-      var escaped = fault
-      escaped.file = fault.file.map { UntrustedText.escaped($0) }
+      var escapedFault = fault
+      escapedFault.file = fault.file.map { UntrustedText.escaped($0) }
       return WordWrap.labeled(
-        indentation, style.adapted(UntrustedText.escaped(escaped.reasonWithLocation, keepingEscapes: true)),
+        indentation, style.adapted(UntrustedText.escaped(escapedFault.reasonWithLocation, keepingEscapes: true)),
         columns: style.width)
     }
     let totalCount = verification.faultCount[check.id, default: 0]
-    let inDetailCount = verification.faults.count { $0.check == check.id } - faults.count
-    let omittedCount = totalCount - listedFaults.count - inDetailCount
+    // The detail of the check already mentions the faults that are not in `faults`.
+    let mentionedCount = verification.faults.count { $0.check == check.id } - faults.count
+    let omittedCount = totalCount - listedFaults.count - mentionedCount
     if omittedCount > 0, !listedFaults.isEmpty {
       let hint = showsAll ? "" : " (-v names \(totalCount > BackupVerification.maximumFaultCount ? "more" : "all"))"
       lines.append("\(indentation)\(style.ellipsis) \(HumanReadable.grouped(omittedCount)) more\(hint)")

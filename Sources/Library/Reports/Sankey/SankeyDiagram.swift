@@ -14,7 +14,7 @@ struct SankeyDiagram: Sendable {
     case app(AppName)
     /// Items in Apple's access groups: those of iOS and of its apps.
     case system
-    /// This many apps together, each with fewer items than the apps that have their own bar.
+    /// The given number of apps, which share a bar because they have the fewest items.
     case otherApps(Int)
     /// Decrypted items that do not name an app.
     case noApp
@@ -131,8 +131,9 @@ struct SankeyDiagram: Sendable {
     return (origins, counts)
   }
 
-  /// Returns the origins in order: apps by number of items, then by name; the other apps together; then items without an
-  /// app. The counts of the other apps are merged.
+  /// Returns the origins in order: the apps with their own bar, the other apps together, and the origins without an app.
+  ///
+  /// Apps are sorted by their number of items, then by name. The counts of the other apps are merged.
   private static func ordered(_ origins: [Origin], _ counts: inout Counts) -> [Origin] {
     let rankedApps: [(rank: (Int, String, Int), origin: Origin)] = origins.enumerated().compactMap { position, origin in
       let total = counts[origin, default: [:]].values.reduce(0, +)
@@ -182,7 +183,7 @@ extension SankeyDiagram.Origin {
     }
   }
 
-  /// Whether the label comes from a backup, so that it may have any writing direction.
+  /// Whether the label is a name from a backup. Its text may have any writing direction.
   var isName: Bool { appName != nil }
 
   /// The label, in one or two short lines.
@@ -205,22 +206,22 @@ extension SankeyDiagram.Origin {
 /// Two diagrams of a move, by app or kind and by protection class. Radio buttons and style rules show one of them, on the
 /// screen and in print.
 struct SankeyTabs {
-  let figures: [(axis: SankeyDiagram.Axis, figure: SankeyView)]
+  let tabs: [(axis: SankeyDiagram.Axis, view: SankeyView)]
 
   func write(to page: inout HTMLWriter) {
     page.newLine()
     page.element("fieldset", ["class": "views"]) { page in
       page.element("legend", ["class": "unseen"], "Show where the items go")
-      for (index, view) in figures.enumerated() {
-        let id = "by-\(view.axis.rawValue)"
+      for (index, tab) in tabs.enumerated() {
+        let id = "by-\(tab.axis.rawValue)"
         if index == 0 {
           page.voidElement("input", ["type": "radio", "name": "view", "id": id, "checked": "checked"])
         } else {
           page.voidElement("input", ["type": "radio", "name": "view", "id": id])
         }
-        page.element("label", ["for": id], "by \(view.axis.displayName)")
+        page.element("label", ["for": id], "by \(tab.axis.displayName)")
       }
-      for view in figures { view.figure.write(to: &page) }
+      for tab in tabs { tab.view.write(to: &page) }
     }
   }
 }

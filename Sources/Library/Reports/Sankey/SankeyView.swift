@@ -39,7 +39,7 @@ struct SankeyView {
             writeLabel(of: bar, count: diagram.count(of: origin), lines: lines, to: &page)
           }
         }
-        drawing(layout, to: &page)
+        writeDrawing(layout, to: &page)
         page.element("ol", ["aria-hidden": "true"]) { page in
           for (destination, bar) in layout.destinations {
             let count = diagram.count(of: destination)
@@ -106,19 +106,19 @@ struct SankeyView {
 
   // MARK: Drawing
 
-  private func drawing(_ layout: SankeyLayout, to page: inout HTMLWriter) {
-    let name = diagram.axis.rawValue
+  private func writeDrawing(_ layout: SankeyLayout, to page: inout HTMLWriter) {
+    let idPrefix = diagram.axis.rawValue
     let attributes: HTMLWriter.Attributes = [
       "width": "100%", "height": Self.number(layout.height), "role": "img",
-      "aria-labelledby": "\(name)-title \(name)-description",
+      "aria-labelledby": "\(idPrefix)-title \(idPrefix)-description",
     ]
     page.element("svg", attributes) { page in
-      page.element("title", ["id": "\(name)-title"], caption)
-      page.element("desc", ["id": "\(name)-description"], description)
+      page.element("title", ["id": "\(idPrefix)-title"], caption)
+      page.element("desc", ["id": "\(idPrefix)-description"], description)
       page.element("defs") { page in
-        pattern(.stays, size: 7, to: &page) { $0.voidElement("path", ["d": "M-1 8L8 -1M-2 2L2 -2M5 9L9 5"]) }
-        pattern(.lost, size: 6, to: &page) { $0.voidElement("circle", ["cx": "3", "cy": "3", "r": "1.3"]) }
-        pattern(.gone, size: 5, to: &page) { $0.voidElement("path", ["d": "M0 2.5H5"]) }
+        writePattern(.stays, size: 7, to: &page) { $0.voidElement("path", ["d": "M-1 8L8 -1M-2 2L2 -2M5 9L9 5"]) }
+        writePattern(.lost, size: 6, to: &page) { $0.voidElement("circle", ["cx": "3", "cy": "3", "r": "1.3"]) }
+        writePattern(.gone, size: 5, to: &page) { $0.voidElement("path", ["d": "M0 2.5H5"]) }
       }
       for (index, band) in layout.bands.enumerated() {
         draw(band, index: index, drawingHeight: layout.height, to: &page)
@@ -132,7 +132,7 @@ struct SankeyView {
     }
   }
 
-  private func pattern(
+  private func writePattern(
     _ destination: SankeyDiagram.Destination, size: Int, to page: inout HTMLWriter, drawMark: HTMLWriter.Body
   ) {
     let attributes: HTMLWriter.Attributes = [
@@ -162,16 +162,16 @@ struct SankeyView {
         ["d": "M0 \(start)C.5 \(start) .5 \(end) 1 \(end)V\(lowerEnd)C.5 \(lowerEnd) .5 \(lowerStart) 0 \(lowerStart)Z"]
       )
     }
-    let name = band.flow.destination.rawValue
+    let destination = band.flow.destination.rawValue
     if band.flow.destination == .moves {
       page.voidElement(
-        "rect", ["class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(clipPath))"])
+        "rect", ["class": "band \(destination)", "width": "100%", "height": "100%", "clip-path": "url(#\(clipPath))"])
     } else {
       page.voidElement(
         "rect",
         [
-          "class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(clipPath))",
-          "fill": "url(#\(diagram.axis.rawValue)-\(name))",
+          "class": "band \(destination)", "width": "100%", "height": "100%", "clip-path": "url(#\(clipPath))",
+          "fill": "url(#\(diagram.axis.rawValue)-\(destination))",
         ])
     }
   }

@@ -27,13 +27,13 @@ package struct AuditText {
         title: "Leave the device", items: audit.leaving,
         advice: "A backup with a password moves these to any device. Anyone who knows the password can "
           + "restore them."),
-    ] + (countsStaying ? [stayingGroup] : [])
+    ] + (showsStayingCount ? [stayingGroup] : [])
       + (audit.unreadable.isEmpty ? [] : [unreadableGroup])
   }
 
   /// Whether to report the number of items that never leave the device. "0" would be wrong for a backup, which does not
   /// contain all such items.
-  private var countsStaying: Bool { source.isDevice || !audit.staying.isEmpty }
+  private var showsStayingCount: Bool { source.isDevice || !audit.staying.isEmpty }
 
   private var stayingGroup: Group {
     Group(
@@ -58,13 +58,13 @@ package struct AuditText {
 
   /// The last line: "18 items: 14 leave the device, 4 never do, 1 have a deprecated class."
   private var summary: String {
-    var counts = ["\(HumanReadable.grouped(audit.leaving.count)) leave the device"]
-    if countsStaying { counts.append("\(HumanReadable.grouped(audit.staying.count)) never do") }
+    var countTexts = ["\(HumanReadable.grouped(audit.leaving.count)) leave the device"]
+    if showsStayingCount { countTexts.append("\(HumanReadable.grouped(audit.staying.count)) never do") }
     if !audit.unreadable.isEmpty {
-      counts.append("\(HumanReadable.grouped(audit.unreadable.count)) cannot be read here")
+      countTexts.append("\(HumanReadable.grouped(audit.unreadable.count)) cannot be read here")
     }
-    counts.append("\(HumanReadable.grouped(audit.deprecated.count)) have a deprecated class")
-    return "\(HumanReadable.count(audit.items.count, "item")): \(counts.joined(separator: ", "))."
+    countTexts.append("\(HumanReadable.grouped(audit.deprecated.count)) have a deprecated class")
+    return "\(HumanReadable.count(audit.items.count, "item")): \(countTexts.joined(separator: ", "))."
   }
 
   /// Returns the lines of a group. Protection classes are subheadings, because a column would leave less room for names.

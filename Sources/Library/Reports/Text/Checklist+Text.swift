@@ -14,7 +14,7 @@ extension Checklist {
       + groups.flatMap { group in
         (isShort ? [] : ["  " + style.adapted(UntrustedText.escaped(group.title))])
           + group.entries.prefix(Self.maximumEntryCount).flatMap { lines(of: $0, style, isShort: isShort) }
-          + more(group.entries.count - Self.maximumEntryCount, style)
+          + omissionLines(group.entries.count - Self.maximumEntryCount, style)
       } + [""]
   }
 
@@ -42,7 +42,7 @@ extension Checklist {
     return names.joined(separator: ", ")
   }
 
-  private func more(_ count: Int, _ style: TextStyle) -> [String] {
+  private func omissionLines(_ count: Int, _ style: TextStyle) -> [String] {
     count > 0 ? ["    \(style.ellipsis) \(HumanReadable.grouped(count)) more"] : []
   }
 }

@@ -22,11 +22,11 @@ extension ItemText {
         let item = items[index] ?? KeychainItem(kind: .genericPassword)
         return (ItemDescriptor(item), item)
       })
-    var result = [String](repeating: "", count: items.count)
+    var texts = [String](repeating: "", count: items.count)
     for (index, differences) in zip(decryptedIndexes, differencesByItem) {
-      result[index] = differences.joined(separator: ", ")
+      texts[index] = differences.joined(separator: ", ")
     }
-    return result
+    return texts
   }
 
   /// Returns the name of an item for reports. A key without a label is named by its tag, or by its known attributes:

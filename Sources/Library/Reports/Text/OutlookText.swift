@@ -15,7 +15,7 @@ package struct OutlookText {
 
   package func lines(style: TextStyle) -> [String] {
     var lines = wrapped(summary.verdict, style).map { style.painted($0, .bold) } + [""]
-    lines += wrapped([summary.verdictExplanation, summary.state].joined(separator: " "), style) + [""]
+    lines += wrapped([summary.verdictExplanation, summary.sourceSentences].joined(separator: " "), style) + [""]
     lines += summary.checklist(showsAll: showsAll).lines(style: style, isShort: !showsAll)
     if showsAll { lines += details(style) }
     if summary.sourceIsBackup { lines += BackupBlindSpots.lines(style: style) }
@@ -59,10 +59,10 @@ package struct OutlookText {
     }
     // A phrase such as "the iPhone that made this backup" is too long for a heading.
     let name = summary.phoneName.map { UntrustedText.escaped($0.uppercased(), columns: 24, ellipsis: "...") }
-    let phone = name ?? "THE SAME"
+    let deviceTitle = name ?? "THE SAME"
     var table = Table([
       .init("ITEMS"), .init(summary.newPhone.uppercased(), rightAligned: true),
-      .init(phone + ", ERASED", rightAligned: true),
+      .init(deviceTitle + ", ERASED", rightAligned: true),
     ])
     table.add(["+ move or are restored"] + cells(\.arrives))
     if countsByDevice.contains(where: { $0.expected > 0 }) {

@@ -11,11 +11,11 @@ package struct PlanText {
   let plan: MigrationPlan
   let source: ReportSource
   let targetName: String
-  /// Whether the target is locked, so that the names of some of its items cannot be read.
+  /// Whether the target is locked. The names of some of its items then cannot be read.
   let isTargetLocked: Bool
   let showsAll: Bool
   /// The step that saves the one-time passwords; `nil` if there are none.
-  var codes: Checklist.Entry?
+  var codesEntry: Checklist.Entry?
 
   package init(
     plan: MigrationPlan, source: ReportSource, targetName: String, isTargetLocked: Bool, showsAll: Bool
@@ -36,9 +36,9 @@ package struct PlanText {
     lines += damageLines(style: style)
     lines += SignInText(summaries: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
       .lines(style: style)
-    if let codes {
-      lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped(codes.text)), columns: style.width)
-      lines += codes.commands.map { "  " + style.adapted(UntrustedText.escaped($0)) } + [""]
+    if let codesEntry {
+      lines += WordWrap.lines(of: style.adapted(UntrustedText.escaped(codesEntry.text)), columns: style.width)
+      lines += codesEntry.commands.map { "  " + style.adapted(UntrustedText.escaped($0)) } + [""]
     }
     lines += source.blindSpotLines(style: style, showsAll: showsAll)
     if let absence = source.sourceDeviceItems?.absence {
@@ -116,11 +116,11 @@ package struct PlanText {
     let detail = changeTexts.isEmpty ? "" : " (\(changeTexts.joined(separator: ", ")))"
     let removal =
       summary.removed == 0 ? "0 removed" : "\(HumanReadable.grouped(summary.removed)) removed from \(targetName)"
-    let stays =
+    let stayingClause =
       summary.staysBehind == 0 && !source.isDevice
       ? "" : "\(HumanReadable.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
-    let warned = Explanation.warningClause(for: summary.byWarning)
-    return "\(HumanReadable.grouped(summary.migrates)) \(will) \(movement)\(detail)\(warned), \(stays)"
+    let warningClause = Explanation.warningClause(for: summary.byWarning)
+    return "\(HumanReadable.grouped(summary.migrates)) \(will) \(movement)\(detail)\(warningClause), \(stayingClause)"
       + "\(HumanReadable.grouped(summary.unreadable)) cannot be read, \(removal)."
   }
 
@@ -141,7 +141,7 @@ package struct PlanText {
       advice +=
         " The names of \(HumanReadable.count(encryptedCount, "item")) cannot be read while \(targetName) is locked."
     }
-    return group(
+    return groupLines(
       "Will be removed from \(targetName) (\(HumanReadable.grouped(plan.removed.count)))", items, style, color: .red,
       advice: advice)
   }
@@ -170,7 +170,7 @@ package struct PlanText {
   private func migratingLines(_ style: TextStyle) -> [String] {
     let decisions = decisions(with: nil)
     guard !decisions.isEmpty else { return ["\(capitalizedWill) \(movement) (0)", ""] }
-    return group(
+    return groupLines(
       "\(capitalizedWill) \(movement) (\(HumanReadable.grouped(decisions.count)))", table(of: decisions), style,
       color: .green, advice: nil)
   }
@@ -184,7 +184,7 @@ package struct PlanText {
       case .migratesButUnusable: "\(capitalizedWill) move, but \(will) be unusable there"
       case .useNotKnown: "\(capitalizedWill) \(movement), but may be unusable there"
       }
-    return group(
+    return groupLines(
       "\(title) (\(HumanReadable.grouped(decisions.count)))",
       because: "\(warning.rawValue): \(warning.explanation.headline)",
       table(of: decisions), style, color: .yellow, advice: warning.explanation.action)
@@ -194,7 +194,7 @@ package struct PlanText {
     let decisions = decisions(with: reason)
     guard !decisions.isEmpty else { return [] }
     let (fact, advice) = sentences(for: reason)
-    return group(
+    return groupLines(
       "\(decisions.count == 1 ? "Stays" : "Stay") behind "
         + "(\(HumanReadable.grouped(decisions.count)))", because: "\(reason.rawValue): \(fact)",
       table(of: decisions), style, color: .yellow, advice: advice)
@@ -203,7 +203,7 @@ package struct PlanText {
   private func unreadableLines(for reason: Reason, _ style: TextStyle) -> [String] {
     let decisions = decisions(with: reason)
     guard !decisions.isEmpty else { return [] }
-    return group(
+    return groupLines(
       "Cannot be read (\(HumanReadable.grouped(decisions.count)))",
       because: "\(reason.rawValue): \(reason.explanation.headline)", table(of: decisions), style, color: .red,
       advice: reason.explanation.action)
@@ -268,7 +268,7 @@ package struct PlanText {
     }
   }
 
-  private func group(
+  private func groupLines(
     _ title: String, because reason: String? = nil, _ items: ReportItemTable, _ style: TextStyle, color: Color,
     advice: String?
   ) -> [String] {

@@ -31,7 +31,7 @@ package struct ReportSource {
   /// Whether the backup may have lost items without a trace.
   package var mayLackItems = false
 
-  /// Returns the number of removed items that may be the only good copies of items that the backup has lost.
+  /// Returns the number of removed items that may be the only intact copies of items that the backup has lost.
   package func onlyCopies(removedBy plan: MigrationPlan) -> Int {
     mayLackItems ? plan.removed.count : plan.removedOnlyCopyCount(ofKinds: lostKinds)
   }
@@ -57,7 +57,7 @@ package struct ReportSource {
   /// Whether the manifest states that there is a password, but the files are unencrypted.
   package var isFalselyEncrypted: Bool { findings.contains { $0.kind == .falseClaim } }
   package var isDevice: Bool { document.kind == .device }
-  /// Whether the source is a backup, so that a plan can be saved and carried out.
+  /// Whether the source is a backup. A plan of a backup can be saved and carried out.
   package var isArchive: Bool { document.kind == .archive }
   package var isEncrypted: Bool { document.encrypted }
   /// The name of the source device in sentences.
@@ -126,8 +126,8 @@ package struct ReportSource {
   /// The source without names.
   package var redacted: ReportSource { ReportSource(redacting: self) }
 
-  /// Returns the lines about items that are not in a backup; empty if the source is a device, because its plan names
-  /// every item.
+  /// Returns the lines about items that are not in a backup, or the disclaimer about a dump. Empty if the source is a
+  /// device, because its plan names every item.
   package func blindSpotLines(style: TextStyle, showsAll: Bool = false) -> [String] {
     if let disclaimer { return disclaimer.moveLines(style: style) }
     return (sourceDeviceItems?.lines(style: style, showsAll: showsAll) ?? [])

@@ -42,7 +42,7 @@ package struct RestoreLossText {
     if removedCount > 0 { losses.append("remove \(HumanReadable.count(removedCount, "item")) from \(device)") }
     if !overwriting.isEmpty {
       let remark = overwritingNewer.isEmpty ? "" : " (\(newerClause))"
-      losses.append("overwrite \(overwrittenItems)\(remark)")
+      losses.append("overwrite \(overwrittenItemsText)\(remark)")
     }
     let addition = newCount == 0 ? "add none" : "add \(HumanReadable.grouped(newCount))"
     return losses.joined(separator: ", ") + " and " + addition
@@ -67,20 +67,21 @@ package struct RestoreLossText {
   /// The maximum number of items that the warning names.
   private static let maximumNameCount = 3
 
-  /// A phrase about the refused changes, such as "adding 12 items, removing 2 items from new-phone and overwriting 3 there".
-  package var refusal: String {
+  /// The changes that need the user's agreement, such as "adding 12 items, removing 2 items from new-phone and overwriting 3
+  /// there".
+  package var action: String {
     var steps: [String] = []
     if newCount > 0 { steps.append("adding \(HumanReadable.count(newCount, "item"))") }
     if removedCount > 0 { steps.append("removing \(HumanReadable.count(removedCount, "item")) from \(device)") }
     if !overwriting.isEmpty {
       let remark = overwritingNewer.isEmpty ? "" : ", of which \(newerClause),"
-      steps.append("overwriting \(overwrittenItems)\(remark)")
+      steps.append("overwriting \(overwrittenItemsText)\(remark)")
     }
     return HumanReadable.list(steps)
   }
 
   /// The overwritten items: "3 items on new-phone", or "3 there" after a phrase that names the target.
-  private var overwrittenItems: String {
+  private var overwrittenItemsText: String {
     removedCount > 0
       ? "\(HumanReadable.grouped(overwriting.count)) there"
       : "\(HumanReadable.count(overwriting.count, "item")) on \(device)"

@@ -40,7 +40,7 @@ package struct RestoreSummaryText {
   }
 
   private var mainClause: String {
-    if changesNothing { return summary.migrates > 0 ? nothingToDo : "Nothing was restored to \(device)" }
+    if changesNothing { return summary.migrates > 0 ? nothingToDoClause : "Nothing was restored to \(device)" }
     if hasOnlyIdenticalItems {
       let subject = identicalCount == 1 ? "the item was" : "all \(HumanReadable.grouped(identicalCount)) items were"
       return "Nothing to restore: \(subject) already on \(device)"
@@ -49,7 +49,7 @@ package struct RestoreSummaryText {
   }
 
   /// The main clause if the target already has every item, or keeps its own.
-  private var nothingToDo: String {
+  private var nothingToDoClause: String {
     guard identicalCount > 0 else { return "Nothing to do" }
     let subject =
       if summary.migrates == 1 {

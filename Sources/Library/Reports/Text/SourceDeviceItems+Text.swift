@@ -7,7 +7,7 @@ extension SourceDeviceItems {
     let relation = isProven ? "which made this backup" : "whose identifier is in this backup"
     var text = "Compared with \(device), \(relation), as it is now (revision \(revision))."
     if !isProven { text += " No item in the backup proves that \(device) is the source device." }
-    if hasChanged { text += " \(device) has changed since the backup: \(HumanReadable.list(changes))." }
+    if hasChanged { text += " \(device) has changed since the backup: \(HumanReadable.list(changeClauses))." }
     if possiblyIncludedCount > 0 {
       text +=
         " \(HumanReadable.count(possiblyIncludedCount, "item")) on it may be among the backup's items that cannot be decrypted."
@@ -15,15 +15,15 @@ extension SourceDeviceItems {
     return text
   }
 
-  private var changes: [String] {
-    func item(_ count: Int) -> String { HumanReadable.count(count, "item") }
+  private var changeClauses: [String] {
+    func items(_ count: Int) -> String { HumanReadable.count(count, "item") }
     return [
       addedSince.isEmpty
-        ? nil : "\(item(addedSince.count)) on it \(addedSince.count == 1 ? "is" : "are") not in the backup",
-      changedCount == 0 ? nil : "\(item(changedCount)) \(changedCount == 1 ? "differs" : "differ")",
+        ? nil : "\(items(addedSince.count)) on it \(addedSince.count == 1 ? "is" : "are") not in the backup",
+      changedCount == 0 ? nil : "\(items(changedCount)) \(changedCount == 1 ? "differs" : "differ")",
       removedCount == 0
         ? nil
-        : "\(item(removedCount)) of the backup \(removedCount == 1 ? "is" : "are") no longer on it, so other items that the "
+        : "\(items(removedCount)) of the backup \(removedCount == 1 ? "is" : "are") no longer on it, so other items that the "
           + "backup omits may be gone too",
     ].compactMap(\.self)
   }
@@ -35,11 +35,11 @@ extension SourceDeviceItems {
       (neverIncluded.count, "never in a backup"), (unreadable.count, "damaged there and never in a backup"),
       (addedSince.count, "not in this backup"),
     ]
-    let clauses = counts.filter { $0.count > 0 }.enumerated().map { index, part in
+    let clauses = counts.filter { $0.count > 0 }.enumerated().map { index, clause in
       // Only the first number has a noun.
       let subject =
-        index == 0 ? "\(HumanReadable.count(part.count, "item")) on \(device)" : HumanReadable.grouped(part.count)
-      return "\(subject) \(part.count == 1 ? "is" : "are") \(part.predicate)"
+        index == 0 ? "\(HumanReadable.count(clause.count, "item")) on \(device)" : HumanReadable.grouped(clause.count)
+      return "\(subject) \(clause.count == 1 ? "is" : "are") \(clause.predicate)"
     }
     return clauses.isEmpty ? nil : clauses.joined(separator: ", ")
   }

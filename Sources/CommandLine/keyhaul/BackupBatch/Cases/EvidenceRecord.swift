@@ -77,6 +77,6 @@ struct EvidenceRecord {
     let namedPaths = changed.sorted().prefix(EvidenceComparison.maximumPathCount).map { $0.isEmpty ? "." : $0 }
     return EvidenceComparison(
       entryCount: entries.count, byteCount: byteCount, changedPaths: namedPaths, changedCount: changed.count,
-      gap: gap ?? later.gap)
+      incompletenessReason: gap ?? later.gap)
   }
 }

@@ -90,7 +90,7 @@ struct RestoreConfirmation {
     if session.common.yes {
       if let newer = losses.lossText.newerWarning { session.warn(newer.message, why: newer.why, try: newer.advice) }
     } else if !losses.lossText.isEmpty {
-      try session.confirm(losses.lossText.question, action: losses.lossText.refusal, showing: wasAsked ? [] : lines())
+      try session.confirm(losses.lossText.question, action: losses.lossText.action, showing: wasAsked ? [] : lines())
     } else if losses.lossText.addsOrOverwrites, !isPlanned, !wasAsked, let terminal = session.terminal() {
       try session.ask(losses.lossText.question, on: terminal, showing: lines())
     }

@@ -119,7 +119,7 @@ package struct DumpInspection {
     return table
   }
 
-  /// Returns the parts of an item that could be read.
+  /// Returns the text for an item in the STATE column.
   private static func state(of item: DumpedItem) -> String {
     if item.item?.isTombstone == true { return "deleted" }
     return switch item.content {

@@ -48,8 +48,8 @@ package struct VerificationDocument {
   /// Returns a fault or finding of a document as a sentence, with its file and the index of its item.
   package static func sentence(of fault: JSONValue) -> String {
     let location = (fault["file"] ?? fault["place"])?.stringValue
-    let item = fault["index"]?.integerValue.map { "item \($0)" }
-    return [location, item, fault["detail"]?.stringValue].compactMap(\.self).joined(separator: ": ")
+    let itemText = fault["index"]?.integerValue.map { "item \($0)" }
+    return [location, itemText, fault["detail"]?.stringValue].compactMap(\.self).joined(separator: ": ")
   }
 
   private static func json(_ files: BackupVerification.FileCounts) -> JSONValue {

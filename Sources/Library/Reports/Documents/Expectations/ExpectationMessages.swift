@@ -30,7 +30,7 @@ package struct ExpectationMessages: Sendable {
 
   /// Returns the line of a met expectation: "met: service chat.example: migrates (1 item)".
   package func line(ofMet checkedCase: ExpectationCheck.Case) -> String {
-    "met: \(scenarioPrefix(checkedCase.scenario))\(Self.name(checkedCase.expectation.matcher)): "
+    "met: \(scenarioPrefix(checkedCase.scenario))\(Self.conditions(of: checkedCase.expectation.matcher)): "
       + "\(checkedCase.expectation.fate.rawValue) (\(HumanReadable.count(checkedCase.matchedCount, "item")))"
   }
 
@@ -53,7 +53,7 @@ package struct ExpectationMessages: Sendable {
     var expected = "expected \(expectation.fate.rawValue)"
     if let reason = expectation.reason { expected += " (\(reason.rawValue))" }
     guard let item = unmet.item else {
-      return "\(Self.name(expectation.matcher)): \(expected), \(reasonWithoutItem(unmet))"
+      return "\(Self.conditions(of: expectation.matcher)): \(expected), \(reasonWithoutItem(unmet))"
     }
     let reasons = [item.restoreOutcome.reason?.rawValue ?? item.change?.rawValue, item.detail].compactMap(\.self)
     let brackets = reasons.isEmpty ? "" : " (\(reasons.joined(separator: ": ")))"
@@ -90,7 +90,7 @@ package struct ExpectationMessages: Sendable {
   }
 
   /// Returns the conditions of a matcher as one text: "kind key, label ssh*".
-  static func name(_ matcher: ItemMatcher) -> String {
+  static func conditions(of matcher: ItemMatcher) -> String {
     fields(matcher).map { "\($0.name) \($0.pattern)" }.joined(separator: ", ")
   }
 

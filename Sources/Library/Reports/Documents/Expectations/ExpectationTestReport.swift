@@ -19,18 +19,18 @@ package struct ExpectationTestReport {
   /// The document, in UTF-8.
   package var xml: String {
     var page = HTMLWriter()
-    let failures = check.cases.count { !$0.isMet }
-    let skipped = check.unchecked.count
+    let failureCount = check.cases.count { !$0.isMet }
+    let skippedCount = check.unchecked.count
     page.element(
       "testsuites",
       [
-        "name": "expectations", "tests": String(check.cases.count + skipped), "failures": String(failures),
-        "errors": "0", "skipped": String(skipped),
+        "name": "expectations", "tests": String(check.cases.count + skippedCount), "failures": String(failureCount),
+        "errors": "0", "skipped": String(skippedCount),
       ]
     ) { page in
       page.newLine()
-      for scenario in check.scenarios { suite(scenario, in: &page) }
-      if skipped > 0 { uncheckedSuite(in: &page) }
+      for scenario in check.scenarios { writeSuite(of: scenario, to: &page) }
+      if skippedCount > 0 { writeUncheckedSuite(to: &page) }
     }
     page.newLine()
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + page.html
@@ -38,7 +38,7 @@ package struct ExpectationTestReport {
 
   private var title: String { "\(move.source.name) to \(move.target.name)" }
 
-  private func suite(_ scenario: ActualScenario, in page: inout HTMLWriter) {
+  private func writeSuite(of scenario: ActualScenario, to page: inout HTMLWriter) {
     let cases = check.cases(in: scenario)
     let name = "\(title), \(ExpectationMessages.description(of: scenario))"
     let names = testNames(cases.map(\.index))
@@ -63,7 +63,7 @@ package struct ExpectationTestReport {
     page.newLine()
   }
 
-  private func uncheckedSuite(in page: inout HTMLWriter) {
+  private func writeUncheckedSuite(to page: inout HTMLWriter) {
     let name = "\(title), not checked"
     let count = check.unchecked.count
     page.element("testsuite", attributes(name, tests: count, failures: 0, skipped: count)) { page in
@@ -95,7 +95,7 @@ package struct ExpectationTestReport {
     return indexes.map { index in
       let expectation = check.expectations[index]
       let reason = expectation.reason.map { " (\($0.rawValue))" } ?? ""
-      let name = "\(ExpectationMessages.name(expectation.matcher)): \(expectation.fate.rawValue)\(reason)"
+      let name = "\(ExpectationMessages.conditions(of: expectation.matcher)): \(expectation.fate.rawValue)\(reason)"
       counts[name, default: 0] += 1
       let number = counts[name, default: 1]
       return number == 1 ? name : "\(name) #\(number)"

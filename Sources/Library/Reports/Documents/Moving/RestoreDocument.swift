@@ -38,7 +38,7 @@ package struct RestoreDocument {
   }
 }
 
-/// The common first and last members of the documents of a move.
+/// The first and the last members that all documents about a move share.
 package struct MoveDocument {
   package let source: PlanDocument.Source
   package let target: PlanDocument.Target

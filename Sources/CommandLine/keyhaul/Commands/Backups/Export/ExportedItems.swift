@@ -168,8 +168,8 @@ struct ExportedItems {
 
   /// The authenticator apps of the backup as JSON; empty for a format without their codes.
   var authenticatorFields: [(String, JSONValue)] {
-    let value = authenticators.value
-    return value.arrayValue?.isEmpty == false ? [("authenticators", value)] : []
+    let authenticatorsJSON = authenticators.json
+    return authenticatorsJSON.arrayValue?.isEmpty == false ? [("authenticators", authenticatorsJSON)] : []
   }
 
   /// The numbers of readable items of kinds that the format does not contain.
