@@ -201,8 +201,8 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   private func writeCSV(_ csv: SensitiveBytes, in session: Session) throws(CommandError) {
     try csv.withBytes { (csv) throws(CommandError) in
       guard writesCSVToTerminal(in: session) else { return try session.write(csv, to: output) }
-      let text = Self.escapedLines(of: csv)
-      try text.withBytes { (text) throws(CommandError) in try session.writeRaw(text) }
+      let escapedCSV = Self.escapedLines(of: csv)
+      try escapedCSV.withBytes { (bytes) throws(CommandError) in try session.writeRaw(bytes) }
     }
   }
 

@@ -112,8 +112,10 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
       return expectedOutcome
     }
     let replacedCount = expectedOutcome.count(.replaced)
-    let loss = replacedCount == 0 ? "" : ", replacing \(HumanReadable.grouped(replacedCount))"
-    try session.confirm("Put \(count) into \(location)\(loss)?", action: "putting \(count) into \(location)\(loss)")
+    let replacementNote = replacedCount == 0 ? "" : ", replacing \(HumanReadable.grouped(replacedCount))"
+    try session.confirm(
+      "Put \(count) into \(location)\(replacementNote)?",
+      action: "putting \(count) into \(location)\(replacementNote)")
     let outcome = try insert(
       newItems, into: simulator, equalCount: equalCount, isDryRun: false,
       clause: "\(location) received \(count) from \(source.name)", in: session)

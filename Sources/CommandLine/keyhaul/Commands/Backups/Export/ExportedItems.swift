@@ -82,6 +82,7 @@ struct ExportedItems {
   var isFromBackup: Bool { origin.kind == .archive }
   var blindSpotFields: [(String, JSONValue)] { origin.blindSpotFields }
 
+  /// The number of exported items and accounts. A document also counts items that cannot be read.
   var count: Int { writtenCounts?.count ?? readCounts.count }
   /// The number of secrets in plain text; 0 for a document.
   var secretCount: Int { writtenCounts?.secretCount ?? 0 }
@@ -119,7 +120,7 @@ struct ExportedItems {
     let unsupported = "cannot be written as \(format.name)"
     let omissions = [
       Self.clause(repeatedCount, "repeats another", "repeat others"),
-      Self.clause(omitted.others, "is \(format.otherNoun)\(kinds)", "are \(format.otherNouns)\(kinds)"),
+      Self.clause(omitted.others, "is \(format.otherItemText)\(kinds)", "are \(format.otherItemsText)\(kinds)"),
       Self.clause(omitted.unsupported, unsupported, unsupported),
       Self.clause(omitted.protected, "requires authentication", "require authentication"),
       Self.clause(readCounts.unreadableCount, "cannot be read", "cannot be read"),
@@ -168,8 +169,8 @@ struct ExportedItems {
 
   /// The authenticator apps of the backup as JSON; empty for a format without their codes.
   var authenticatorFields: [(String, JSONValue)] {
-    let value = authenticators.value
-    return value.arrayValue?.isEmpty == false ? [("authenticators", value)] : []
+    let apps = authenticators.value
+    return apps.arrayValue?.isEmpty == false ? [("authenticators", apps)] : []
   }
 
   /// The numbers of readable items of kinds that the format does not contain.
