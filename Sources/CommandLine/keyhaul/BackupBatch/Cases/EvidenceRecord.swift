@@ -55,12 +55,12 @@ struct EvidenceRecord {
         gap = gap ?? "it has more than \(HumanReadable.grouped(Self.maximumCount)) entries"
         return
       }
-      guard let text = name.validText else {
+      guard let entryName = name.validText else {
         gap = gap ?? "a name is not UTF-8"
         continue
       }
       guard let status = try system.status(of: name, in: folder) else { continue }
-      let entryPath = path.isEmpty ? text : "\(path)/\(text)"
+      let entryPath = path.isEmpty ? entryName : "\(path)/\(entryName)"
       add(status, at: entryPath)
       guard status.kind == .directory else { continue }
       do throws(Errno) {

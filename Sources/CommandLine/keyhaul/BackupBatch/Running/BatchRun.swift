@@ -18,7 +18,7 @@ struct BatchRun<Command: BatchCommand> {
     self.command = command
     self.session = session
     try command.validateBatch()
-    try Self.checkNames(command.paths, in: session)
+    try Self.checkPaths(command.paths, in: session)
     try command.accessOptions.decryption.validateForBatch()
     let parameters = try command.resultParameters(in: session)
     let pathList = try command.batchOptions.pathsFrom.map { path throws(CommandError) in
@@ -113,7 +113,7 @@ struct BatchRun<Command: BatchCommand> {
 
   /// Rejects an argument that is neither a file nor a device, if several arguments were given. Such an argument may be a
   /// password, so the message repeats it only if it looks like a path.
-  private static func checkNames(_ paths: [String], in session: Session) throws(CommandError) {
+  private static func checkPaths(_ paths: [String], in session: Session) throws(CommandError) {
     guard paths.count > 1 else { return }
     let home = try session.optionalHomeDirectory()
     for (index, path) in paths.enumerated() {

@@ -178,14 +178,14 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     guard let first = unreadableRows.first else { return .ok }
     session.warn(
       "\(HumanReadable.count(unreadableRows.count, "item")) of \(name) cannot be read\(source.isDevice ? "" : " here")",
-      why: "the first is \(ItemText.nounWithArticle(first.kind)): \(Self.fault(of: first))",
+      why: "the first is \(ItemText.nounWithArticle(first.kind)): \(Self.faultText(of: first))",
       try: source.isDevice
         ? "restore \(unreadableRows.count == 1 ? "it" : "them") from a backup"
         : first.reason.map { "keyhaul explain \($0.rawValue)" } ?? "keyhaul inspect \(ShellQuoting.quote(name)) --list")
     return .partial
   }
 
-  private static func fault(of row: KeychainEntry) -> String {
+  private static func faultText(of row: KeychainEntry) -> String {
     row.reasonDetail ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
   }
 
@@ -245,7 +245,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     let name = DisplayWidth.cut(ItemText.name(row.identity), columns: 60, ellipsis: "…")
     guard let item = row.item else {
       throw CommandError(
-        .damaged, "the item cannot be read", why: Self.fault(of: row), try: "restore it from a backup")
+        .damaged, "the item cannot be read", why: Self.faultText(of: row), try: "restore it from a backup")
     }
     guard !omitsProtectedSecrets || !item.requiresAuthentication else {
       throw Self.authenticationError("\"\(name)\"")
