@@ -103,7 +103,11 @@ struct ExportedItems {
   /// The number of items with the same one-time password as an earlier item.
   private var repeatedCount: Int { writtenItemCounts?.repeatedCount ?? 0 }
 
-  /// The numbers of items that were not written. `others` are items of kinds, or with contents, that the format omits.
+  /// The numbers of readable items that were not written, without repeated items:
+  ///
+  /// - `unsupported`: items of the format's kinds that the format cannot represent
+  /// - `protected`: items that require authentication
+  /// - `others`: items of other kinds, or without the contents that the format exports
   private var omittedCounts: (unsupported: Int, protected: Int, others: Int) {
     let protected = readCounts.protectedCount(of: format.kinds)
     let (writtenCount, unsupported) = (writtenItemCounts?.count ?? 0, writtenItemCounts?.omittedCount ?? 0)
