@@ -19,7 +19,7 @@ struct RecordedSessionTests {
     for step in script.steps {
       let typed = step.typed.isEmpty && step.terminal.isEmpty ? nil : step.typed
       let outcome = try sandbox.run(step.command, typed: typed)
-      let location = "\(name), line \(step.line)"
+      let location = "\(name), line \(step.lineNumber)"
       #expect(outcome.status == step.status, "\(location): \(step.command)")
       #expect(SessionScript.matches(outcome.output, step.output), "\(location), output:\n\(outcome.output)")
       #expect(SessionScript.matches(outcome.errors, step.errors), "\(location), errors:\n\(outcome.errors)")

@@ -12,7 +12,7 @@ struct BatchListTests {
     let sandbox = try PhoneSandbox(named: "a large result") { try $0.backUp("new-phone", to: "one.tar") }
     let queued = QueuedBackup(sandbox.devices.home.appending(path: "one.tar").path)
     var worker = BatchWorker(
-      command: try Inspect.parse([queued.path]), name: "keyhaul inspect", commandName: "inspect",
+      command: try Inspect.parse([queued.path]), commandName: "keyhaul inspect", verb: "inspect",
       environment: ["HOME": sandbox.devices.home.path], parameters: [],
       passwords: BatchPasswords(common: nil, list: nil))
     let withDocument = worker.result(for: queued, resumingFrom: nil).result

@@ -10,7 +10,7 @@ struct ChosenFieldsTests {
   private static func sandbox() throws -> PhoneSandbox { try PhoneSandbox(backedUpTo: "family.backup") }
 
   /// Commands that print rows, each with the JSON member that contains the rows, and some fields of a row.
-  private static let calls: [(line: String, rows: String, fields: [String])] = [
+  private static let calls: [(line: String, rowsMember: String, fields: [String])] = [
     ("device list", "devices", ["name", "items"]),
     ("item find old-phone", "items", ["kind", "acct", "svce"]),
     ("inspect family.backup --list --password-file .bp", "items", ["account", "protection", "reason"]),
@@ -21,21 +21,21 @@ struct ChosenFieldsTests {
   ]
 
   @Test("The output contains the chosen fields in the given order, and nothing else", arguments: calls)
-  func rows(_ call: (line: String, rows: String, fields: [String])) throws {
+  func rows(_ call: (line: String, rowsMember: String, fields: [String])) throws {
     let sandbox = try Self.sandbox()
     let document = try JSONReader.read(Array(sandbox.succeed("\(call.line) --json").utf8))
-    let rows = try #require(document[call.rows]?.arrayValue)
+    let rows = try #require(document[call.rowsMember]?.arrayValue)
     #expect(!rows.isEmpty)
     for flag in ["--fields ", "--json=", "--json --fields=", "--format json --fields "] {
       let text = try sandbox.succeed("\(call.line) \(flag)\(call.fields.joined(separator: ","))")
-      let chosen = try #require(try JSONReader.read(Array(text.utf8)).arrayValue)
-      #expect(chosen.count == rows.count)
+      let chosenRows = try #require(try JSONReader.read(Array(text.utf8)).arrayValue)
+      #expect(chosenRows.count == rows.count)
       let positions = call.fields.compactMap { text.range(of: "\"\($0)\":")?.lowerBound }
       #expect(positions.count == call.fields.count && positions == positions.sorted(), "\(text.prefix(200))")
-      for (row, chosen) in zip(rows, chosen) {
-        #expect(Set(chosen.fields?.map(\.0) ?? []) == Set(call.fields))
+      for (row, chosenRow) in zip(rows, chosenRows) {
+        #expect(Set(chosenRow.fields?.map(\.0) ?? []) == Set(call.fields))
         for field in call.fields where field != "document" {
-          #expect(chosen[field] == row[field] ?? row["attributes"]?[field] ?? .null, "\(call.line): \(field)")
+          #expect(chosenRow[field] == row[field] ?? row["attributes"]?[field] ?? .null, "\(call.line): \(field)")
         }
       }
     }
@@ -106,8 +106,8 @@ struct ChosenFieldsTests {
     var schema = try JSONReader.read(Array(file))
     for name in parts[1].split(separator: "/") { schema = try #require(schema[String(name)], "\(location)") }
     var names = Set(schema["properties"]?.fields?.map(\.0) ?? [])
-    for part in [schema] + (schema["allOf"]?.arrayValue ?? []) {
-      guard let reference = part["$ref"]?.stringValue else { continue }
+    for subschema in [schema] + (schema["allOf"]?.arrayValue ?? []) {
+      guard let reference = subschema["$ref"]?.stringValue else { continue }
       names.formUnion(try members(at: reference.hasPrefix("#") ? "\(parts[0])\(reference)" : reference))
     }
     return names

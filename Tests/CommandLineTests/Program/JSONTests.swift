@@ -30,7 +30,7 @@ struct JSONTests {
     let name = "a\"b\\c\u{1B}[2J\u{202E}\u{0}\n\u{E0041}日本❤️/"
     let text = JSONValue.string(name).compactText()
     #expect(text == #""a\"b\\c\u001b[2J\u202e\u0000\n\udb40\udc41日本❤️/""#)
-    let other = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
-    #expect(other as? String == name)
+    let decoded = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+    #expect(decoded as? String == name)
   }
 }

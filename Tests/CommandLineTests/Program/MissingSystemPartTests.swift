@@ -24,7 +24,8 @@ private struct HiddenSystemPart {
   }
 
   static let proc = HiddenSystemPart("mount -t tmpfs none /proc && [ ! -e /proc/self ]")
-  /// The library is hidden by an empty file in each folder that has it. This fails if the program is linked statically.
+  /// The library is hidden by mounting `/dev/null` over it in each folder that has it. This fails if the program is linked
+  /// statically.
   static let libarchive = HiddenSystemPart(
     "for f in /lib/*/libarchive.so.13 /usr/lib/*/libarchive.so.13 /usr/lib*/libarchive.so.13; do "
       + "[ ! -s $f ] || mount --bind /dev/null $f || exit 1; done; ! keyhaul version | grep -q libarchive.3")

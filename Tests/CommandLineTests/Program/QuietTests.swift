@@ -34,8 +34,8 @@ struct QuietTests {
   func seal(command: String) throws {
     let sandbox = try sandbox()
     try sandbox.devices.run("echo >> b/Info.plist")
-    let parts = command.split(separator: " ", maxSplits: 1).map(String.init)
-    let line = "\(parts[0]) b \(parts.dropFirst().joined()) \(Self.password)"
+    let words = command.split(separator: " ", maxSplits: 1).map(String.init)
+    let line = "\(words[0]) b \(words.dropFirst().joined()) \(Self.password)"
     let normal = try sandbox.keyhaul(line)
     let quiet = try sandbox.keyhaul("\(line) -q")
     #expect(quiet.errors.hasPrefix("warning: b has changed since it was sealed\n"), "\(quiet)")

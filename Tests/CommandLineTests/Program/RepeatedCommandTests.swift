@@ -99,7 +99,7 @@ struct RepeatedCommandTests {
     arguments: ["old-phone", "folder \(passwordFlag)"])
   func items(source: String) throws {
     let sandbox = try Self.sandbox()
-    let name = source.hasPrefix("folder") ? "in folder" : "on old-phone"
+    let location = source.hasPrefix("folder") ? "in folder" : "on old-phone"
     let add = "item add \(source) \(Self.itemFlags) --label one --secret-file .secret"
     try sandbox.succeed(add)
     let repeated = try sandbox.keyhaul(add)
@@ -107,9 +107,9 @@ struct RepeatedCommandTests {
 
     for change in ["--new-label two", "--new-secret-file .np", "--new-label three --new-secret-file .secret"] {
       let update = "item update \(source) \(Self.itemFlags) \(change) --yes"
-      #expect(try sandbox.succeed(update) == "Changed 1 item \(name).\n")
+      #expect(try sandbox.succeed(update) == "Changed 1 item \(location).\n")
       let before = try sandbox.devices.files(of: "old-phone")
-      #expect(try sandbox.succeed(update) == "Nothing to do: 1 item \(name) already has these values.\n")
+      #expect(try sandbox.succeed(update) == "Nothing to do: 1 item \(location) already has these values.\n")
       // Keyhaul does not ask about a change that changes nothing.
       #expect(try sandbox.keyhaul(update.replacing(" --yes", with: "")).status == 0)
       #expect(try sandbox.devices.files(of: "old-phone") == before)
@@ -120,7 +120,7 @@ struct RepeatedCommandTests {
     #expect(try sandbox.succeed(delete).hasPrefix("Deleted 1 item"))
     let repeatedDeletion = try sandbox.keyhaul(delete)
     #expect(
-      repeatedDeletion.status == 4 && repeatedDeletion.errors.contains("No item \(name) matches."),
+      repeatedDeletion.status == 4 && repeatedDeletion.errors.contains("No item \(location) matches."),
       "\(repeatedDeletion)")
   }
 

@@ -172,8 +172,7 @@ struct SessionTests {
     // No file is created at a path that ends with a slash.
     #expect(status { try test.session.writeDocument(["a": 1], to: test.directory.path + "/new/") } == .failed)
     #expect(!FileManager.default.fileExists(atPath: test.directory.path + "/new"))
-    let directory = try test.file("folder-like", [])
-    try FileManager.default.removeItem(atPath: directory)
+    let directory = test.directory.appending(path: "folder").path
     try FileManager.default.createDirectory(atPath: directory + "/inside", withIntermediateDirectories: true)
     #expect(status { try test.session.writeDocument(["a": 1], to: directory) } == .failed)
     let leftovers = try FileManager.default.contentsOfDirectory(atPath: test.directory.path).filter {

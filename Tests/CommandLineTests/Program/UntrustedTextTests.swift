@@ -59,17 +59,18 @@ struct UntrustedTextTests {
       "👨\u{200D}👩",
       String(repeating: "very long ", count: 40), String(repeating: "国", count: 60), "", "n\u{303}\u{303}\u{303}",
     ]
+    let lastCell = "mark"
     var table = Table([.init("NAME", flexible: true), .init("CLASS")])
-    for name in names { table.add([name, "mark"]) }
+    for name in names { table.add([name, lastCell]) }
     let items = ReportItemTable(names, showsAll: true) {
-      .init(symbol: "+", kind: .genericPassword, name: $0, protection: "mark")
+      .init(symbol: "+", kind: .genericPassword, name: $0, protection: lastCell)
     }
     for width in [40, 80, 120] {
       for isUnicode in [true, false] {
         let style = TextStyle(width: width, usesColor: false, isUnicode: isUnicode)
         for lines in [Array(table.lines(style: style).dropFirst()), items.lines(style: style)] {
-          let widths = lines.map { line in DisplayWidth.columns(of: String(line.dropLast("mark".count))) }
-          #expect(lines.count == names.count && lines.allSatisfy { $0.hasSuffix("mark") })
+          let widths = lines.map { line in DisplayWidth.columns(of: String(line.dropLast(lastCell.count))) }
+          #expect(lines.count == names.count && lines.allSatisfy { $0.hasSuffix(lastCell) })
           #expect(Set(widths).count == 1, "\(lines)")
           #expect(lines.allSatisfy { DisplayWidth.columns(of: $0) <= width })
         }

@@ -60,6 +60,7 @@ struct UnwritableResultTests {
     for line in Self.lines {
       let isChange = Self.changes.contains { line.hasPrefix($0) }
       let outcome = try sandbox.devices.run("keyhaul \(line) >\(sink)")
+      // 5 means that the change was made although its result was not printed.
       #expect(outcome.status == (isChange ? 5 : 1), "\(line): \(outcome)")
       #expect(outcome.errors.contains("could not write "), "\(line): \(outcome.errors)")
       #expect(!outcome.errors.contains(" to standard output"), "\(line): \(outcome.errors)")

@@ -151,7 +151,8 @@
       #expect(promptsWithCopies.isEmpty, "\(line): \(promptsWithCopies)")
       // At a question after the decryption, the password is no longer in memory.
       if typed.last == "y" { #expect(atPrompts.last?["password"] == nil, "\(line): \(atPrompts)") }
-      // The scenario has neither keys nor certificates, so an export in PEM finds no item.
+      // The scenario has neither keys nor certificates, so an export in PEM finds no item and exits with 4. A command with
+      // wrong passwords exits with 12.
       let expected: [Int32] = line.contains("--format pem") ? [4] : [0, 12]
       #expect(expected.contains(outcome.status), "\(line): \(outcome)")
       #expect(atEnd == [:], "\(line)")

@@ -91,6 +91,7 @@
   private enum ProcessMemory {
     /// Returns how often each byte string occurs in writable memory, without its own storage and the scanner's buffer.
     static func counts(of needles: [SensitiveBytes]) throws -> [Int] {
+      // Larger than a needle, which has 40 bytes.
       let overlap = 64
       let bufferSize = UInt(MemoryScan.chunkSize + overlap)
       let ownAddresses = needles.map { $0.withBytes { UInt(bitPattern: $0.baseAddress) } }

@@ -19,9 +19,9 @@ final class DeviceSandbox: Sendable {
   }
 
   /// Copies a sandbox with its devices and files, including modes and times.
-  convenience init(copyOf other: DeviceSandbox) throws {
+  convenience init(copyOf sandbox: DeviceSandbox) throws {
     try self.init()
-    let outcome = try program.run(command: "/bin/cp", ["-Rp", other.home.path + "/.", home.path])
+    let outcome = try program.run(command: "/bin/cp", ["-Rp", sandbox.home.path + "/.", home.path])
     guard outcome.status == 0 else { throw ChildProcess.Failure.notStarted(outcome.errors) }
   }
 

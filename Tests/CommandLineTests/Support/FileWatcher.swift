@@ -6,7 +6,8 @@ import Foundation
   import Darwin
 #endif
 
-/// Watches directories, and keeps every file that appears in them, even briefly, by a hard link.
+/// Watches directories, and keeps the contents of every file that appears in them, even briefly. To keep them, it creates
+/// a hard link to each file.
 ///
 /// A file that is deleted between two scans, or before its first byte is written, is missed.
 final class FileWatcher {

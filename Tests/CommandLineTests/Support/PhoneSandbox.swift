@@ -51,7 +51,7 @@ final class PhoneSandbox: Sendable {
 
   private static let originals = Mutex<[String: PhoneSandbox]>([:])
 
-  init(copyOf other: PhoneSandbox) throws { devices = try DeviceSandbox(copyOf: other.devices) }
+  init(copyOf sandbox: PhoneSandbox) throws { devices = try DeviceSandbox(copyOf: sandbox.devices) }
 
   var home: URL { devices.home }
 

@@ -23,8 +23,8 @@ struct PlanSchema {
     of object: [String: Any], required: Set<String>, optional: Set<String>, _ name: String
   ) {
     check(required.isSubset(of: object.keys), "\(name) lacks \(required.subtracting(object.keys))")
-    let unknown = Set(object.keys).subtracting(required.union(optional))
-    check(unknown.isEmpty, "\(name) has \(unknown)")
+    let unknownMembers = Set(object.keys).subtracting(required.union(optional))
+    check(unknownMembers.isEmpty, "\(name) has \(unknownMembers)")
   }
 
   private mutating func checkPlan(_ plan: [String: Any]) {

@@ -24,9 +24,9 @@ struct PlantedSecrets: Sendable {
   static func encodings(of secret: [UInt8]) -> [Data] {
     let start = Array(secret.prefix(24))
     let shifted = (0..<3).map { shift in
-      let part = Data(start.dropFirst(shift))
+      let bytes = Data(start.dropFirst(shift))
       // Only complete groups of three bytes, because the next bytes would change the last digits.
-      return Data(part.prefix(part.count / 3 * 3).base64EncodedString().utf8)
+      return Data(bytes.prefix(bytes.count / 3 * 3).base64EncodedString().utf8)
     }
     return [Data(start), Data(start.hex.utf8), Data(start.hex.uppercased().utf8)] + shifted
   }

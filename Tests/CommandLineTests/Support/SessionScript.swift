@@ -16,7 +16,7 @@ import Foundation
 /// `[..]` stands for any text within a line.
 struct SessionScript {
   struct Step {
-    let line: Int
+    let lineNumber: Int
     let command: String
     var typed: [String] = []
     var terminal: [String] = []
@@ -31,7 +31,7 @@ struct SessionScript {
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
       let content = line.dropFirst(2)
       if line.hasPrefix("$ ") {
-        steps.append(Step(line: index + 1, command: String(content)))
+        steps.append(Step(lineNumber: index + 1, command: String(content)))
       } else if let last = steps.indices.last {
         switch line.prefix(2) {
         case "# ", "#": continue

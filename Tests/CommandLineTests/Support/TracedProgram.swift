@@ -46,15 +46,15 @@
       atEnd: Inspection
     ) throws -> BuiltProgram.Outcome {
       let terminal = try PseudoTerminal()
-      let start = try TemporaryDirectory()
-      let process = program.process(arguments, waitingFor: start.path("traced"))
+      let startDirectory = try TemporaryDirectory()
+      let process = program.process(arguments, waitingFor: startDirectory.path("traced"))
       var unsentLines = typed[...]
       var isTraced = false
       var promptCount = 0
       let outcome = try process.run(terminal: terminal.path) { process in
         if !isTraced {
           isTraced = Self.trace?(Self.seizeRequest, process, 0, Self.exitOption) == 0
-          if isTraced { try start.write([], to: "traced") }
+          if isTraced { try startDirectory.write([], to: "traced") }
         }
         terminal.collect(milliseconds: 10)
         let sentCount = typed.count - unsentLines.count

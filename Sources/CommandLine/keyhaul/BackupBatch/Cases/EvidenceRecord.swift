@@ -15,7 +15,8 @@ struct EvidenceRecord {
   private var gap: String?
   private let system = FileSystem.real
 
-  /// Records a file, or a folder with everything in it. Links are recorded, but not followed.
+  /// Records a file, or a folder with everything in it. A link is followed only if it is the path itself. Links in folders
+  /// are recorded, but not followed.
   init(of path: String) {
     let status: FileStatus
     do throws(Errno) {
@@ -54,12 +55,12 @@ struct EvidenceRecord {
         gap = gap ?? "it has more than \(HumanReadable.grouped(Self.maximumCount)) entries"
         return
       }
-      guard let text = name.validText else {
+      guard let entryName = name.validText else {
         gap = gap ?? "a name is not UTF-8"
         continue
       }
       guard let status = try system.status(of: name, in: folder) else { continue }
-      let entryPath = path.isEmpty ? text : "\(path)/\(text)"
+      let entryPath = path.isEmpty ? entryName : "\(path)/\(entryName)"
       add(status, at: entryPath)
       guard status.kind == .directory else { continue }
       do throws(Errno) {
@@ -72,11 +73,13 @@ struct EvidenceRecord {
 
   /// Compares the record with a later one of the same path.
   func compared(with later: EvidenceRecord) -> EvidenceComparison {
-    var changed = entries.filter { path, status in later.entries[path]?.isUnchanged(since: status) != true }.map(\.key)
-    changed += later.entries.keys.filter { entries[$0] == nil }
-    let namedPaths = changed.sorted().prefix(EvidenceComparison.maximumPathCount).map { $0.isEmpty ? "." : $0 }
+    var changedPaths = entries.filter { path, status in
+      later.entries[path]?.isUnchanged(since: status) != true
+    }.map(\.key)
+    changedPaths += later.entries.keys.filter { entries[$0] == nil }
+    let namedPaths = changedPaths.sorted().prefix(EvidenceComparison.maximumPathCount).map { $0.isEmpty ? "." : $0 }
     return EvidenceComparison(
-      entryCount: entries.count, byteCount: byteCount, changedPaths: namedPaths, changedCount: changed.count,
+      entryCount: entries.count, byteCount: byteCount, changedPaths: namedPaths, changedCount: changedPaths.count,
       incompletenessReason: gap ?? later.gap)
   }
 }

@@ -11,8 +11,8 @@ struct BatchSummary: Equatable, Sendable {
   private(set) var resumedCount = 0
   /// The path of the first backup with exit code 0.
   private var firstWithoutFault: String?
-  /// The path of the first backup that needs attention and has a document. Because of the document, a command for this
-  /// backup shows more than its row.
+  /// The path of the first backup that needs attention and has a document. A command for this backup shows more than the
+  /// backup's row, because it shows the document.
   private var firstNeedingAttention: String?
   var skipped = SkippedEntries()
 
@@ -53,8 +53,8 @@ struct BatchSummary: Equatable, Sendable {
     let sortedCounts = counts.sorted { ($0.key.code, $0.key.id) < ($1.key.code, $1.key.id) }
     let parts = sortedCounts.enumerated().map { index, entry in
       let (exit, count) = (entry.key, HumanReadable.grouped(entry.value))
-      let name = exit.code == 0 ? "" : " (\(exit.id))"
-      return "\(count) \(index == 0 ? "with exit code" : "with") \(exit.code)\(name)"
+      let idNote = exit.code == 0 ? "" : " (\(exit.id))"
+      return "\(count) \(index == 0 ? "with exit code" : "with") \(exit.code)\(idNote)"
     }
     return "\(HumanReadable.count(count, "backup")): \(HumanReadable.list(parts))."
   }

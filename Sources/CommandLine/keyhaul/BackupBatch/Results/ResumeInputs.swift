@@ -2,7 +2,7 @@ import KeyhaulKit
 
 /// The inputs, except the backup and the flags, that must match before an earlier result is used again.
 struct ResumeInputs: Equatable, Sendable {
-  /// The name of the member in a line of a `--resume` file.
+  /// The JSON member that contains the inputs in a line of a `--resume` file.
   static let member = "question"
 
   /// The digest of the program version, the flags, and the files and devices that affect a result.

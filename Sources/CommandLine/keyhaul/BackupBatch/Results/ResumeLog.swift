@@ -13,7 +13,7 @@ final class ResumeLog: Sendable {
 
   private struct Location { let offset: Int64, byteCount: Int }
 
-  /// The first 16 bytes of the SHA-256 hash of a path, as two numbers. Every key then has the same small size.
+  /// The first 16 bytes of the SHA-256 hash of a path, as two numbers. Unlike paths, all hashes have the same small size.
   private struct PathHash: Hashable, Sendable {
     private let numbers: [UInt64]
 
@@ -124,7 +124,7 @@ final class ResumeLog: Sendable {
       why: "its first line is not a result, so Keyhaul added nothing to the file", try: "another file after --resume")
   }
 
-  /// Returns whether there is a result for a path that may still be valid.
+  /// Returns whether the file has a reusable result for a path. The backup may have changed since the result was added.
   func mayContain(_ path: String) -> Bool { PathHash(path).map { locations[$0] != nil } ?? false }
 
   /// Returns the stored result for a backup in its current state, and its inputs.

@@ -24,7 +24,7 @@ struct ResumeLogLines {
 
   /// Returns the next line, without its line end; `nil` after the last line.
   mutating func next() throws(CommandError) -> (offset: Int64, bytes: [UInt8])? {
-    // No line end is before this index.
+    // There is no line end between `usedCount` and this index.
     var searchStart = usedCount
     while true {
       if let end = buffered[searchStart...].firstIndex(of: UInt8(ascii: "\n")) {

@@ -23,7 +23,7 @@ protocol BatchCommand: TabularCommand, DecryptingCommand, Sendable {
 
   /// Returns the command that lists the backups in folders, for a call without an argument.
   func listing(of folders: [String]) throws -> any BatchCommand
-  /// Whether this command itself lists backups.
+  /// Whether a call without an argument lists the known backups and succeeds. Otherwise such a call is an error.
   static var listsBackups: Bool { get }
   /// Returns this command for one backup, with its result on standard output and without questions.
   func command(for path: String) -> Self
@@ -125,7 +125,7 @@ extension BatchCommand {
 
   /// Returns whether the call is for many backups. If not, the command processes its only argument with `runSingle`.
   ///
-  /// - Throws: `.usage` for many backups and a format that only one backup has.
+  /// - Throws: `.usage` if many backups are requested in a format that works with only one backup.
   private func isForManyBackups(_ session: Session) throws(CommandError) -> Bool {
     guard let path = paths.first else { return true }
     let requestsList = paths.count > 1 || batchOptions.isGiven || common.isNDJSON || common.isCSV
@@ -146,7 +146,7 @@ extension BatchCommand {
     }
   }
 
-  /// The error for many backups and a format that only one backup has.
+  /// The error if many backups are requested in a format that works with only one backup.
   private var singleBackupFormatError: CommandError {
     let format = common.format?.rawValue ?? "html"
     let reason =

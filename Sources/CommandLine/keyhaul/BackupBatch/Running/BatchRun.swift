@@ -18,7 +18,7 @@ struct BatchRun<Command: BatchCommand> {
     self.command = command
     self.session = session
     try command.validateBatch()
-    try Self.checkNames(command.paths, in: session)
+    try Self.checkPaths(command.paths, in: session)
     try command.accessOptions.decryption.validateForBatch()
     let parameters = try command.resultParameters(in: session)
     let pathList = try command.batchOptions.pathsFrom.map { path throws(CommandError) in
@@ -26,24 +26,24 @@ struct BatchRun<Command: BatchCommand> {
     }
     let passwords = try Self.passwords(command, in: session)
     try Self.prepareFiles(of: command, in: session)
-    let commandName = session.commandName.split(separator: " ").dropFirst().joined(separator: " ")
+    let verb = session.commandName.split(separator: " ").dropFirst().joined(separator: " ")
     let inputsDigest = try command.batchOptions.resume.map { _ in
       try ResumeInputs.digest(
         parameters: parameters, inputs: command.inputs(in: session), command.accessOptions.decryption, in: session)
     }
     let worker = BatchWorker(
-      command: command, name: session.commandName, commandName: commandName, environment: session.environment,
+      command: command, commandName: session.commandName, verb: verb, environment: session.environment,
       parameters: parameters, inputsDigest: inputsDigest, passwords: passwords)
     self.worker = worker
     if let path = command.batchOptions.resume, let inputsDigest {
       resumeLog = try ResumeLog(
-        path, verb: commandName, parameters: Set([true, false].map { worker.parameters(hasPassword: $0) }),
+        path, verb: verb, parameters: Set([true, false].map { worker.parameters(hasPassword: $0) }),
         inputsDigest: inputsDigest)
     } else {
       resumeLog = nil
     }
     queue = BackupQueue(command.paths, pathList: pathList)
-    formatter = Self.formatter(of: command, commandName: commandName, session)
+    formatter = Self.formatter(of: command, verb: verb, session)
     // This comes last, because an argument that is not a file may be a password, which is rejected above.
     try command.warnAboutArguments(in: session)
   }
@@ -113,7 +113,7 @@ struct BatchRun<Command: BatchCommand> {
 
   /// Rejects an argument that is neither a file nor a device, if several arguments were given. Such an argument may be a
   /// password, so the message repeats it only if it looks like a path.
-  private static func checkNames(_ paths: [String], in session: Session) throws(CommandError) {
+  private static func checkPaths(_ paths: [String], in session: Session) throws(CommandError) {
     guard paths.count > 1 else { return }
     let home = try session.optionalHomeDirectory()
     for (index, path) in paths.enumerated() {
@@ -182,7 +182,7 @@ struct BatchRun<Command: BatchCommand> {
     return nil
   }
 
-  private static func formatter(of command: Command, commandName: String, _ session: Session) -> any ResultFormatter {
+  private static func formatter(of command: Command, verb: String, _ session: Session) -> any ResultFormatter {
     let isFile = command.output.map { $0 != "-" } ?? false
     if let chosenFields = session.chosenFields { return FieldsFormatter(chosenFields: chosenFields) }
     if command.common.isNDJSON { return NDJSONFormatter() }
@@ -192,7 +192,7 @@ struct BatchRun<Command: BatchCommand> {
     if session.isJSON {
       let onlyPath = command.paths.count == 1 && command.batchOptions.pathsFrom == nil ? command.paths.first : nil
       let isFolder = onlyPath.map { (try? BackupQueue.containsBackups($0)) == true } ?? false
-      return JSONListFormatter(verb: commandName, folder: isFolder ? onlyPath : nil)
+      return JSONListFormatter(verb: verb, folder: isFolder ? onlyPath : nil)
     }
     return TableFormatter(
       style: isFile ? session.fileStyle : session.resultStyle, columns: Command.textColumns,

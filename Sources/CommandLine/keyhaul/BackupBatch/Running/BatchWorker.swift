@@ -4,9 +4,9 @@ import KeyhaulKit
 struct BatchWorker<Command: BatchCommand>: Sendable {
   let command: Command
   /// The full name of the command: "keyhaul inspect".
-  let name: String
-  /// The name without "keyhaul": "inspect".
   let commandName: String
+  /// The name without "keyhaul": "inspect".
+  let verb: String
   let environment: [String: String]
   let parameters: [String]
   /// The digest of the inputs at the start of the run; `nil` without `--resume`.
@@ -75,7 +75,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
 
   private func session(for singleCommand: Command, _ queued: QueuedBackup, _ output: CapturedOutput) -> Session {
     Session(
-      capturing: output, common: singleCommand.common, commandName: name,
+      capturing: output, common: singleCommand.common, commandName: commandName,
       environment: passwords.environment(from: environment),
       backupPath: queued.path, passwordProvider: passwords)
   }
@@ -100,7 +100,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   /// Returns whether the available passwords decrypt a backup as the passwords of the earlier run did.
   ///
   /// The earlier run stored only a random name for its password. If a password decrypts the backup now, this password gets
-  /// the same name. For every other backup with this name, the password is then known to be right, and no key is derived.
+  /// the same name. The password is then known to be right for every other result with this name, and no key is derived.
   private func isUnlocked(_ archive: BackupArchive, withPasswordOf inputs: ResumeInputs, _ session: Session) -> Bool {
     let passwords = session.availablePasswords
     guard command.usesPassword, !passwords.isEmpty else { return true }
@@ -138,9 +138,9 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
       case .success(let finalStatus): (finalStatus, nil)
       case .failure(let error): (error.status, error)
       }
-    let document = output.document(of: queued, by: name, acceptingAtMost: maximumValueCount)
+    let document = output.document(of: queued, by: commandName, acceptingAtMost: maximumValueCount)
     return BatchResult(
-      verb: commandName, parameters: parameters(hasPassword: hasPassword), path: queued.path, metadata: metadata,
+      verb: verb, parameters: parameters(hasPassword: hasPassword), path: queued.path, metadata: metadata,
       isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: output.warnings,
       document: document, result: document.flatMap { Command.result(in: $0, code: status.code) },
       reason: document.flatMap { Command.reason(in: $0, code: status.code) })

@@ -5,7 +5,7 @@ protocol CaseReportCommand: BatchCommand {
 }
 
 extension CaseReportCommand {
-  /// Adds the rows of the help screen about many backups, case reports and JSON.
+  /// Returns a help screen's rows, followed by the rows about many backups, case reports and JSON.
   static func addingSharedRows(to rows: [HelpScreen.Row]) -> [HelpScreen.Row] {
     let sharedRows: [HelpScreen.Row] = [
       .init("--paths-from", "read more paths from a file; - is standard input"),

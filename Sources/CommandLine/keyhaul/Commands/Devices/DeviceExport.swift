@@ -63,10 +63,10 @@ struct DeviceExport: RunnableCommand {
     }
     try session.committing(CommittedChange("\(name) was written as \(output)", at: output)) { () throws(CommandError) in
       // `nil` if SQLite does not return the database's bytes.
-      let result: Void? = try keychain.committed { (bytes) throws(CommandError) in
+      let written: Void? = try keychain.committed { (bytes) throws(CommandError) in
         try OutputFile.write(bytes, to: output)
       }
-      guard result != nil else {
+      guard written != nil else {
         throw CommandError(.failed, "cannot write \(name) as a database", why: "SQLite did not return its bytes")
       }
     }

@@ -11,13 +11,13 @@ struct DeviceReport {
   /// Whether anyone can compute the hardware key.
   let isHardwareKeyPublished: Bool?
 
-  init(_ session: DeviceSession) throws(KeyhaulError) {
-    name = session.name
-    record = session.record
-    state = session.state
-    isPasscodeSet = session.isPasscodeSet
-    itemCount = try session.itemCount
-    isHardwareKeyPublished = try session.isHardwareKeyPublished(knownSeeds: WellKnownSeeds.all)
+  init(_ openDevice: DeviceSession) throws(KeyhaulError) {
+    name = openDevice.name
+    record = openDevice.record
+    state = openDevice.state
+    isPasscodeSet = openDevice.isPasscodeSet
+    itemCount = try openDevice.itemCount
+    isHardwareKeyPublished = try openDevice.isHardwareKeyPublished(knownSeeds: WellKnownSeeds.all)
   }
 
   init(_ summary: DeviceSummary, of device: VirtualDevice) {
@@ -86,7 +86,7 @@ struct DeviceReport {
   /// The labels and texts of `device show`.
   var lines: [(label: String, text: String)] {
     let build = record.build.map { " (\($0))" } ?? ""
-    let limit = record.eraseAfterFailures.map { "; after \($0) in a row the device erases itself" } ?? ""
+    let limitNote = record.eraseAfterFailures.map { "; after \($0) in a row the device erases itself" } ?? ""
     let apps = record.apps.map(\.name).joined(separator: ", ")
     var lines: [(label: String, text: String)] = [
       (name, "\(record.productType), iOS \(record.productVersion)\(build)"),
@@ -95,7 +95,7 @@ struct DeviceReport {
       ("items", itemCount.map(HumanReadable.grouped) ?? "–"),
       ("apps", apps.isEmpty ? "none" : apps),
       ("last backup", record.lastBackup.map(LocalTimeFormat.local) ?? "none"),
-      ("wrong passcodes", HumanReadable.grouped(record.failedAttempts) + limit),
+      ("wrong passcodes", HumanReadable.grouped(record.failedAttempts) + limitNote),
       ("revision", record.revision),
     ]
     if isHardwareKeyPublished == true {

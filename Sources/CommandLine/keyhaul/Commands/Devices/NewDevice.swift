@@ -56,7 +56,7 @@ struct NewDevice {
       let device = try make(in: home, passcode: passcode)
       do throws(KeyhaulError) {
         return try device.withSession(.reading, verb: "keyhaul device create") {
-          (session) throws(KeyhaulError) in try DeviceReport(session)
+          (openDevice) throws(KeyhaulError) in try DeviceReport(openDevice)
         }
       } catch {
         throw error.at(.afterCommit)

@@ -93,10 +93,10 @@ struct EditableBackup: RewrittenKeychain {
       case .add(let item):
         let (stored, index) = try keychain.add(item)
         changedEntries = [KeychainEntry(index: index, item: stored)]
-      case .update(let rows, let changes):
-        let changedItems = try keychain.update(rows.map { Int($0.rowReference.rowID) }, with: changes)
-        changedEntries = zip(rows, changedItems).map { row, item in KeychainEntry(index: row.index, item: item) }
-      case .delete(let rows): keychain.remove(rows.map { Int($0.rowReference.rowID) })
+      case .update(let entries, let changes):
+        let changedItems = try keychain.update(entries.map { Int($0.rowReference.rowID) }, with: changes)
+        changedEntries = zip(entries, changedItems).map { entry, item in KeychainEntry(index: entry.index, item: item) }
+      case .delete(let entries): keychain.remove(entries.map { Int($0.rowReference.rowID) })
       }
       bytes = try keychain.serialized()
     } catch {

@@ -33,11 +33,11 @@ final class EditableDevice: EditableKeychain {
         try ItemError.checkGroups(
           [changes.attributes[.accessGroup]?.stringValue].compactMap(\.self), of: selection.app, on: openDevice)
       }
-      let rows = try selection.rows(on: openDevice, to: changes == nil ? "delete" : "change")
-      if changes != nil, rows.contains(where: \.isLocked) { throw ItemError.locked("change", on: openDevice) }
-      let indexes = try openDevice.keychain.positions(of: Set(rows.map(\.rowReference)))
+      let entries = try selection.rows(on: openDevice, to: changes == nil ? "delete" : "change")
+      if changes != nil, entries.contains(where: \.isLocked) { throw ItemError.locked("change", on: openDevice) }
+      let indexes = try openDevice.keychain.positions(of: Set(entries.map(\.rowReference)))
       confirmedState = (openDevice.record.revision, indexes)
-      return rows.map { $0.numbered(indexes) }
+      return entries.map { $0.numbered(indexes) }
     }
   }
 

@@ -38,10 +38,10 @@ struct EditableSimulator: RewrittenKeychain {
         }
         try insert(preparedItem, into: keychain)
         return [KeychainEntry(index: nil, item: preparedItem)]
-      case .update(let rows, let changes):
-        return try Self.update(rows, of: keychain, with: changes, now: now)
-      case .delete(let rows):
-        for row in rows { try keychain.remove(row: row.rowReference.rowID, of: row.kind) }
+      case .update(let entries, let changes):
+        return try Self.update(entries, of: keychain, with: changes, now: now)
+      case .delete(let entries):
+        for entry in entries { try keychain.remove(row: entry.rowReference.rowID, of: entry.kind) }
         return []
       }
     }
@@ -55,18 +55,18 @@ struct EditableSimulator: RewrittenKeychain {
     }
   }
 
-  /// Changes rows, and returns them with their new values.
+  /// Changes entries, and returns them with their new values.
   private static func update(
-    _ rows: [KeychainEntry], of keychain: SimulatorKeychain, with changes: ItemChanges, now: KeychainDate
+    _ entries: [KeychainEntry], of keychain: SimulatorKeychain, with changes: ItemChanges, now: KeychainDate
   ) throws(KeyhaulError) -> [KeychainEntry] {
     var changedEntries: [KeychainEntry] = []
-    for row in rows {
-      guard let currentItem = row.item else { continue }
+    for entry in entries {
+      guard let currentItem = entry.item else { continue }
       let changedItem = try translatingRuleErrors { () throws(KeychainRuleError) in
         try changes.applied(to: currentItem, now: now)
       }
-      try keychain.replace(row: row.rowReference.rowID, with: changedItem)
-      changedEntries.append(KeychainEntry(changedItem, at: row.rowReference, index: row.index))
+      try keychain.replace(row: entry.rowReference.rowID, with: changedItem)
+      changedEntries.append(KeychainEntry(changedItem, at: entry.rowReference, index: entry.index))
     }
     return changedEntries
   }

@@ -60,7 +60,7 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
     return .ok
   }
 
-  /// Returns a change of a keychain's items.
+  /// Returns the completed change of a keychain's items, for messages.
   static func committedChange(_ clause: String, on keychain: String) -> CommittedChange {
     CommittedChange(clause, inspectCommand: "keyhaul item find \(ShellQuoting.quote(keychain))")
   }

@@ -71,9 +71,9 @@ extension ItemFind {
       if session.isJSON {
         try write((isFirst ? formatter.head() : "") + formatter.row(backup.result, isFirst: isFirst))
       } else if common.isCSV {
-        try write(csv(of: backup.rows, in: queued, hasHeader: isFirst, session))
-      } else if !backup.rows.isEmpty {
-        try write(text(of: backup.rows, in: queued, session))
+        try write(csv(of: backup.entries, in: queued, hasHeader: isFirst, session))
+      } else if !backup.entries.isEmpty {
+        try write(text(of: backup.entries, in: queued, session))
       }
       if !session.isJSON { reportProblems(of: backup.result, in: session) }
       isFirst = false
@@ -85,7 +85,7 @@ extension ItemFind {
   /// The result of searching one backup, with the matching items.
   private struct SearchedBackup {
     let result: BatchResult
-    let rows: [KeychainEntry]
+    let entries: [KeychainEntry]
   }
 
   /// Searches one backup of the folder.
@@ -100,15 +100,15 @@ extension ItemFind {
       capturing: output, common: singleCommand.common, commandName: session.commandName,
       environment: passwordProvider.environment(from: session.environment), backupPath: queued.path,
       passwordProvider: passwordProvider)
-    var rows: [KeychainEntry] = []
+    var entries: [KeychainEntry] = []
     var status = CommandExitStatus.noMatch
     var failure: CommandError?
     do {
       if let fault = queued.fault { throw fault }
       let keychain = try singleCommand.target.find(accessOptions, databaseKeys, in: capturingSession)
       let searchResult = try singleCommand.search(for: selection, in: keychain, accessOptions, capturingSession)
-      if session.isJSON { try capturingSession.writeDocument(searchResult.document, of: searchResult.rows) }
-      rows = searchResult.rows
+      if session.isJSON { try capturingSession.writeDocument(searchResult.document, of: searchResult.entries) }
+      entries = searchResult.entries
       status = Self.status(of: searchResult)
     } catch {
       failure = error as? CommandError ?? CommandError(.failed, "the backup could not be searched")
@@ -117,7 +117,7 @@ extension ItemFind {
     let result = Self.batchResult(
       for: queued, metadata: capturingSession.backupMetadata, status: status, failure: failure, output,
       by: session.commandName)
-    return SearchedBackup(result: result, rows: rows)
+    return SearchedBackup(result: result, entries: entries)
   }
 
   /// Returns the result for a backup.
@@ -144,13 +144,15 @@ extension ItemFind {
   }
 
   private static func status(of result: SearchResult) -> CommandExitStatus {
-    if result.mayBeIncomplete || result.rows.contains(where: { $0.item == nil }) { return .partial }
-    return result.rows.isEmpty ? .noMatch : .ok
+    if result.mayBeIncomplete || result.entries.contains(where: { $0.item == nil }) { return .partial }
+    return result.entries.isEmpty ? .noMatch : .ok
   }
 
-  /// Returns the rows of a backup as CSV.
-  private func csv(of rows: [KeychainEntry], in queued: QueuedBackup, hasHeader: Bool, _ session: Session) -> String {
-    let csv = FoundItemsCSV.table(of: rows, revealsSecrets: false, backup: queued.path, hasHeader: hasHeader)
+  /// Returns the entries of a backup as CSV.
+  private func csv(
+    of entries: [KeychainEntry], in queued: QueuedBackup, hasHeader: Bool, _ session: Session
+  ) -> String {
+    let csv = FoundItemsCSV.table(of: entries, revealsSecrets: false, backup: queued.path, hasHeader: hasHeader)
     let isOnTerminal = writesCSVToTerminal(in: session)
     return csv.withBytes { csv in
       guard isOnTerminal else { return String(decoding: csv, as: UTF8.self) }
@@ -158,11 +160,11 @@ extension ItemFind {
     }
   }
 
-  /// Returns the rows of a backup as a text table with a heading.
-  private func text(of rows: [KeychainEntry], in queued: QueuedBackup, _ session: Session) -> String {
+  /// Returns the entries of a backup as a text table with a heading.
+  private func text(of entries: [KeychainEntry], in queued: QueuedBackup, _ session: Session) -> String {
     let style = writesFile ? session.fileStyle : session.resultStyle
-    let heading = "\(UntrustedText.escaped(queued.path)): \(HumanReadable.count(rows.count, "item"))"
-    let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
+    let heading = "\(UntrustedText.escaped(queued.path)): \(HumanReadable.count(entries.count, "item"))"
+    let lines = FoundItemTable.table(of: entries, style: style).lines(style: style)
     return ([style.painted(style.adapted(heading), .bold)] + lines + [""]).map { $0 + "\n" }.joined()
   }
 

@@ -79,13 +79,13 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     if let output, output != "-" { try session.prepareOutput(output, inputs: source.files + accessOptions.files) }
     let selection = try ItemSelection(filter)
     let result = try search(for: selection, in: source, accessOptions, session)
-    if printsOnlySecret, !result.rows.isEmpty {
+    if printsOnlySecret, !result.entries.isEmpty {
       try writeSecret(
-        of: result.rows, omitsProtectedSecrets: result.document.omitsProtectedSecrets, in: session)
+        of: result.entries, omitsProtectedSecrets: result.document.omitsProtectedSecrets, in: session)
       return result.mayBeIncomplete ? .partial : .ok
     }
     try write(result, in: session)
-    let status = reportStatus(of: result.rows, from: source, in: session)
+    let status = reportStatus(of: result.entries, from: source, in: session)
     return result.mayBeIncomplete && status == .ok ? .partial : status
   }
 
@@ -96,7 +96,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
 
   /// The matching items of a keychain.
   struct SearchResult {
-    let rows: [KeychainEntry]
+    let entries: [KeychainEntry]
     /// The document of the items for `--json`.
     let document: ItemDocument
     /// Whether an item that cannot be decrypted may also match.
@@ -111,10 +111,10 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     switch source {
     case .device(let device):
       return try device.withSession(.reading) { openDevice in
-        let rows = try search(for: selection, on: openDevice)
-        let indexes = session.isJSON ? try openDevice.keychain.positions(of: Set(rows.map(\.rowReference))) : [:]
+        let entries = try search(for: selection, on: openDevice)
+        let indexes = session.isJSON ? try openDevice.keychain.positions(of: Set(entries.map(\.rowReference))) : [:]
         let document = ItemDocument(source: ("device", openDevice.name), revealsSecrets: reveal)
-        return SearchResult(rows: rows.map { $0.numbered(indexes) }, document: document)
+        return SearchResult(entries: entries.map { $0.numbered(indexes) }, document: document)
       }
     case .backup(let backup):
       let loaded = try backup.open(storage: accessOptions.storage, in: session)
@@ -125,17 +125,17 @@ struct ItemFind: TabularCommand, DecryptingCommand {
       items = SearchableItems(dump)
     }
     try selection.rejectAppFlag(for: items.name)
-    let rows = items.matching(selection)
-    let mayBeIncomplete = items.reportUndecryptable(excluding: rows, for: selection, in: session)
+    let entries = items.matching(selection)
+    let mayBeIncomplete = items.reportUndecryptable(excluding: entries, for: selection, in: session)
     return SearchResult(
-      rows: sorted(rows), document: items.document(revealsSecrets: reveal), mayBeIncomplete: mayBeIncomplete)
+      entries: sorted(entries), document: items.document(revealsSecrets: reveal), mayBeIncomplete: mayBeIncomplete)
   }
 
-  /// Returns the rows in the requested order, up to the limit.
-  private func sorted(_ rows: [KeychainEntry]) -> [KeychainEntry] {
-    let orderedRows = sort?.sorted(rows, descending: reverse) ?? rows
-    guard !printsOnlySecret, let limit else { return orderedRows }
-    return Array(orderedRows.prefix(Int(limit)))
+  /// Returns the entries in the requested order, up to the limit.
+  private func sorted(_ entries: [KeychainEntry]) -> [KeychainEntry] {
+    let orderedEntries = sort?.sorted(entries, descending: reverse) ?? entries
+    guard !printsOnlySecret, let limit else { return orderedEntries }
+    return Array(orderedEntries.prefix(Int(limit)))
   }
 
   private func search(
@@ -144,8 +144,8 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     let limit = printsOnlySecret ? nil : limit.map { Int($0) }
     // The database applies a limit in its own order.
     let databaseAppliesLimit = selection.query.condition == nil && sort == nil
-    let rows = try selection.items(on: openDevice, wantsSecret: reveal, limit: databaseAppliesLimit ? limit : nil)
-    return sorted(rows)
+    let entries = try selection.items(on: openDevice, wantsSecret: reveal, limit: databaseAppliesLimit ? limit : nil)
+    return sorted(entries)
   }
 
   // MARK: The result
@@ -154,55 +154,55 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   private func write(_ result: SearchResult, in session: Session) throws(CommandError) {
     let omitsProtectedSecrets = result.document.omitsProtectedSecrets
     if session.isJSON {
-      try session.writeDocument(result.document, of: result.rows, to: output)
+      try session.writeDocument(result.document, of: result.entries, to: output)
     } else if common.isCSV {
       let csv = FoundItemsCSV.table(
-        of: result.rows, revealsSecrets: reveal, omitsProtectedSecrets: omitsProtectedSecrets)
+        of: result.entries, revealsSecrets: reveal, omitsProtectedSecrets: omitsProtectedSecrets)
       try writeCSV(csv, in: session)
-    } else if !result.rows.isEmpty {
-      try writeTable(of: result.rows, in: session)
+    } else if !result.entries.isEmpty {
+      try writeTable(of: result.entries, in: session)
     }
-    if reveal, omitsProtectedSecrets { warnAboutProtected(result.rows, in: session) }
+    if reveal, omitsProtectedSecrets { warnAboutProtected(result.entries, in: session) }
   }
 
   /// Returns the exit status, and reports if nothing matches or items cannot be read.
   private func reportStatus(
-    of rows: [KeychainEntry], from source: ResolvedSource, in session: Session
+    of entries: [KeychainEntry], from source: ResolvedSource, in session: Session
   ) -> CommandExitStatus {
     let name = target.keychain
-    guard !rows.isEmpty else {
+    guard !entries.isEmpty else {
       session.info("No item \(source.isDevice ? "on" : "in") \(UntrustedText.escaped(name)) matches.")
       return .noMatch
     }
-    let unreadableRows = rows.filter { $0.item == nil }
-    guard let first = unreadableRows.first else { return .ok }
+    let unreadableEntries = entries.filter { $0.item == nil }
+    guard let first = unreadableEntries.first else { return .ok }
     session.warn(
-      "\(HumanReadable.count(unreadableRows.count, "item")) of \(name) cannot be read\(source.isDevice ? "" : " here")",
-      why: "the first is \(ItemText.nounWithArticle(first.kind)): \(Self.fault(of: first))",
+      "\(HumanReadable.count(unreadableEntries.count, "item")) of \(name) cannot be read\(source.isDevice ? "" : " here")",
+      why: "the first is \(ItemText.nounWithArticle(first.kind)): \(Self.faultText(of: first))",
       try: source.isDevice
-        ? "restore \(unreadableRows.count == 1 ? "it" : "them") from a backup"
+        ? "restore \(unreadableEntries.count == 1 ? "it" : "them") from a backup"
         : first.reason.map { "keyhaul explain \($0.rawValue)" } ?? "keyhaul inspect \(ShellQuoting.quote(name)) --list")
     return .partial
   }
 
-  private static func fault(of row: KeychainEntry) -> String {
-    row.reasonDetail ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
+  private static func faultText(of entry: KeychainEntry) -> String {
+    entry.reasonDetail ?? entry.reason.map(\.explanation.headline) ?? "its key cannot be used"
   }
 
-  private func writeTable(of rows: [KeychainEntry], in session: Session) throws(CommandError) {
+  private func writeTable(of entries: [KeychainEntry], in session: Session) throws(CommandError) {
     guard writesFile, let output else {
-      return try session.print(FoundItemTable.table(of: rows, style: session.resultStyle))
+      return try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
     }
     let style = session.fileStyle
-    let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
+    let lines = FoundItemTable.table(of: entries, style: style).lines(style: style)
     try OutputFile.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: output)
   }
 
   private func writeCSV(_ csv: SensitiveBytes, in session: Session) throws(CommandError) {
     try csv.withBytes { (csv) throws(CommandError) in
       guard writesCSVToTerminal(in: session) else { return try session.write(csv, to: output) }
-      let text = Self.escapedLines(of: csv)
-      try text.withBytes { (text) throws(CommandError) in try session.writeRaw(text) }
+      let escapedCSV = Self.escapedLines(of: csv)
+      try escapedCSV.withBytes { (bytes) throws(CommandError) in try session.writeRaw(bytes) }
     }
   }
 
@@ -235,17 +235,17 @@ struct ItemFind: TabularCommand, DecryptingCommand {
   }
 
   private func writeSecret(
-    of rows: [KeychainEntry], omitsProtectedSecrets: Bool, in session: Session
+    of entries: [KeychainEntry], omitsProtectedSecrets: Bool, in session: Session
   ) throws(CommandError) {
-    guard let row = rows.first, rows.count == 1 else {
+    guard let entry = entries.first, entries.count == 1 else {
       throw .usage(
-        "--reveal prints one secret, and \(HumanReadable.count(rows.count, "item match", plural: "items match"))",
+        "--reveal prints one secret, and \(HumanReadable.count(entries.count, "item match", plural: "items match"))",
         why: "text output cannot tell them apart", try: "more attributes, or --json")
     }
-    let name = DisplayWidth.cut(ItemText.name(row.identity), columns: 60, ellipsis: "…")
-    guard let item = row.item else {
+    let name = DisplayWidth.cut(ItemText.name(entry.identity), columns: 60, ellipsis: "…")
+    guard let item = entry.item else {
       throw CommandError(
-        .damaged, "the item cannot be read", why: Self.fault(of: row), try: "restore it from a backup")
+        .damaged, "the item cannot be read", why: Self.faultText(of: entry), try: "restore it from a backup")
     }
     guard !omitsProtectedSecrets || !item.requiresAuthentication else {
       throw Self.authenticationError("\"\(name)\"")
@@ -256,8 +256,8 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     try secret.withBytes { (bytes) throws(CommandError) in try session.write(bytes, to: output) }
   }
 
-  private func warnAboutProtected(_ rows: [KeychainEntry], in session: Session) {
-    let count = rows.count { $0.item?.requiresAuthentication == true }
+  private func warnAboutProtected(_ entries: [KeychainEntry], in session: Session) {
+    let count = entries.count { $0.item?.requiresAuthentication == true }
     guard count > 0 else { return }
     let failure = Self.authenticationError(HumanReadable.count(count, "item"), isPlural: count != 1)
     session.warn(failure.message, why: failure.why, of: failure.errno)

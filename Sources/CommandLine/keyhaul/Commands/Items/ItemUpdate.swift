@@ -99,8 +99,8 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
   }
 
   /// Reads the new secret. Warns if the source is empty, because the items then have no secret.
-  private func readSecret(of rows: [KeychainEntry], in session: Session) throws(CommandError) -> SensitiveBytes {
-    let secret = try session.itemSecret(newSecret, of: Self.subject(of: rows))
+  private func readSecret(of entries: [KeychainEntry], in session: Session) throws(CommandError) -> SensitiveBytes {
+    let secret = try session.itemSecret(newSecret, of: Self.subject(of: entries))
     if secret.isEmpty {
       session.warn("the new secret is empty", why: "its source is empty", ignoresQuiet: true)
     }
@@ -109,8 +109,8 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
 
   /// Rejects a new value if items of a matching kind do not have the attribute. Also rejects a new secret for certificates
   /// and keys.
-  private func checkKinds(of rows: [KeychainEntry]) throws(CommandError) {
-    for kind in ItemKind.allCases where rows.contains(where: { $0.kind == kind }) {
+  private func checkKinds(of entries: [KeychainEntry]) throws(CommandError) {
+    for kind in ItemKind.allCases where entries.contains(where: { $0.kind == kind }) {
       try changes.check(for: kind)
       guard newSecret.isGiven, kind == .certificate || kind == .key else { continue }
       throw .usage(
@@ -148,8 +148,8 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
     return .noMatch
   }
 
-  private static func subject(of rows: [KeychainEntry]) -> String {
-    guard let row = rows.first, rows.count == 1 else { return HumanReadable.count(rows.count, "item") }
-    return ItemText.name(row.identity)
+  private static func subject(of entries: [KeychainEntry]) -> String {
+    guard let entry = entries.first, entries.count == 1 else { return HumanReadable.count(entries.count, "item") }
+    return ItemText.name(entry.identity)
   }
 }

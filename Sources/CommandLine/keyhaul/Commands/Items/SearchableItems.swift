@@ -45,8 +45,8 @@ struct SearchableItems {
 
   /// Returns the matching items. For items that cannot be decrypted, compares the known attributes.
   func matching(_ selection: ItemSelection) -> [KeychainEntry] {
-    entries.filter { row in
-      row.item.map(selection.matches) ?? selection.matches(row.identity, protection: row.protection)
+    entries.filter { entry in
+      entry.item.map(selection.matches) ?? selection.matches(entry.identity, protection: entry.protection)
     }
   }
 
@@ -56,12 +56,14 @@ struct SearchableItems {
   /// Reports the number of undecryptable items that may also match.
   ///
   /// - Parameters:
-  ///   - rows: The items that were already found, which are not counted again.
+  ///   - foundEntries: The items that were already found, which are not counted again.
   ///   - selection: The attributes that an item must have.
   /// - Returns: Whether one of these undecryptable items is damaged, so that the result may be incomplete.
   @discardableResult
-  func reportUndecryptable(excluding rows: [KeychainEntry], for selection: ItemSelection, in session: Session) -> Bool {
-    let foundRows = Set(rows.map(\.rowReference))
+  func reportUndecryptable(
+    excluding foundEntries: [KeychainEntry], for selection: ItemSelection, in session: Session
+  ) -> Bool {
+    let foundRows = Set(foundEntries.map(\.rowReference))
     let candidates = undecryptable.filter { !foundRows.contains($0.rowReference) && selection.couldMatch($0.identity) }
     guard !candidates.isEmpty else { return false }
     let count = HumanReadable.count(candidates.count, "item")

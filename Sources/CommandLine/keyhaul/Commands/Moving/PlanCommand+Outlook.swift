@@ -95,8 +95,8 @@ extension PlanCommand {
     } catch {
       guard error.status == .notFound, DeviceName.isValid(name) else { throw error }
       var failure = error
-      let suggestedName = error.advice == "keyhaul device list" ? "" : "\(error.advice ?? ""), "
-      failure.advice = "\(suggestedName)keyhaul device create \(name), or leave --to out to plan for a new device"
+      let resolverAdvice = error.advice == "keyhaul device list" ? "" : "\(error.advice ?? ""), "
+      failure.advice = "\(resolverAdvice)keyhaul device create \(name), or leave --to out to plan for a new device"
       throw failure
     }
   }

@@ -3,7 +3,7 @@ import Reports
 
 /// The decrypted backup and the user's choices for a restore. The target is passed to each step.
 ///
-/// Between these steps, the target's file lock is not held, so another program may change the target. Therefore, each
+/// Between two steps, the target's file lock is not held, so another program may change the target. Therefore, each
 /// step plans again.
 struct PreparedRestore {
   let loaded: LoadedBackup
@@ -14,7 +14,7 @@ struct PreparedRestore {
   let selection: RestoreSelection?
   let savedPlan: SavedPlan?
 
-  var damage: BackupDamageNotice { BackupDamageNotice(opened: opened.backup, name: loaded.name) }
+  var damageNotice: BackupDamageNotice { BackupDamageNotice(opened: opened.backup, name: loaded.name) }
 
   /// Rejects a target with unreadable rows, or a device that the saved plan was not made for. Called before asking for a
   /// password, and again for each plan.
@@ -63,7 +63,7 @@ struct PreparedRestore {
     return report
   }
 
-  /// Rejects a partial restore that would remove existing items which the saved plan, for all items, keeps or restores.
+  /// Rejects a partial restore that would remove more existing items than the saved plan for all items would.
   private static func requireNoAdditionalRemovals(
     in partialPlan: MigrationPlan, comparedWith completePlan: MigrationPlan, _ savedPlan: SavedPlan,
     _ selection: RestoreSelection, _ target: RestoreTarget

@@ -26,11 +26,11 @@ extension ReportSource {
   /// Creates the source for a report on a device, as if the device had been backed up.
   ///
   /// - Parameter hasPassword: Whether this backup would have a password.
-  init(_ session: DeviceSession, hasPassword: Bool) throws(CommandError) {
+  init(_ device: DeviceSession, hasPassword: Bool) throws(CommandError) {
     do throws(DataProtectionError) {
-      try self.init(of: session, hasPassword: hasPassword)
+      try self.init(of: device, hasPassword: hasPassword)
     } catch {
-      throw CommandError(error, failedAction: "cannot plan for \(session.name)")
+      throw CommandError(error, failedAction: "cannot plan for \(device.name)")
     }
   }
 }

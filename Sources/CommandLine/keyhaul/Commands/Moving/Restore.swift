@@ -52,18 +52,18 @@ struct Restore: RunnableCommand, DecryptingCommand {
     let fileStatus = backup.fileStatus
     let loaded = try backup.open(storage: accessOptions.storage, for: .restoring, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    let keys = try hardwareKeys(for: unlocker, loaded, onto: target, savedPlan)
+    let hardwareKeys = try hardwareKeys(for: unlocker, loaded, onto: target, savedPlan)
     let key = try unlocker.key(accessOptions.password)
     let opened = try unlocker.open(
-      with: key, hardware: keys.sourceDevice, onto: keys.target, for: .restoring)
+      with: key, hardware: hardwareKeys.sourceDevice, onto: hardwareKeys.target, for: .restoring)
     unlocker.warnIfUnsealed()
     let prepared = PreparedRestore(
-      loaded: loaded, opened: opened, targetIdentifier: keys.targetIdentifier, policy: policy, selection: selection,
-      savedPlan: savedPlan)
+      loaded: loaded, opened: opened, targetIdentifier: hardwareKeys.targetIdentifier, policy: policy,
+      selection: selection, savedPlan: savedPlan)
     let confirmation = RestoreConfirmation(
       prepared: prepared, acceptsDamage: acceptDamage, isPlanned: savedPlan != nil,
       isPolicyChosen: savedPlan != nil || move.existing.chosenPolicy != nil, session: session)
-    confirmation.damage.warn(in: session, isStatedLater: !dryRun.isOn && !acceptDamage)
+    confirmation.damageNotice.warn(in: session, isStatedLater: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn { return try showPlan(confirmation, unlocker, key, onto: target, in: session) }
     return try confirmAndRestore(confirmation, backup, fileStatus: fileStatus, onto: target, in: session)
   }

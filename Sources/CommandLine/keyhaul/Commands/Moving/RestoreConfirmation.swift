@@ -13,7 +13,7 @@ struct RestoreConfirmation {
   let isPolicyChosen: Bool
   let session: Session
 
-  var damage: BackupDamageNotice { prepared.damage }
+  var damageNotice: BackupDamageNotice { prepared.damageNotice }
 
   /// Whether a question may be asked.
   var mayAsk: Bool {
@@ -72,7 +72,7 @@ struct RestoreConfirmation {
       try: "\(SuggestedCommands.keepingExisting) keeps the existing items", ignoresQuiet: true)
   }
 
-  /// Asks the user to agree to whatever flags do not already accept.
+  /// Asks the user to agree to everything that no flag accepts.
   ///
   /// - Throws: `.refused`, `.damaged` or `.usage` if Keyhaul cannot ask; `.failed` if the user does not agree.
   func obtain(for report: PlanReport) throws(CommandError) {
@@ -84,7 +84,7 @@ struct RestoreConfirmation {
     }
     // If the damage question was asked, the next question does not repeat its lines. If nothing is removed
     // or overwritten, there is no next question.
-    let wasAsked = try damage.accept(
+    let wasAsked = try damageNotice.accept(
       onto: report.target.name, isAccepted: acceptsDamage, in: session, showing: lines)
     if let warning = report.warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
     if session.common.yes {

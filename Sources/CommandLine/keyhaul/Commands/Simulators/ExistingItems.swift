@@ -36,9 +36,9 @@ struct ExistingItems {
     return existing.contains { $0.appClip == appClip && Self.areEqual($0.item, comparedItem) }
   }
 
-  private static func areEqual(_ item: KeychainItem, _ other: KeychainItem) -> Bool {
-    item.kind == other.kind && item.attributes == other.attributes && item.secrets.count == other.secrets.count
-      && item.secrets.allSatisfy { other.secrets[$0.key]?.constantTimeEquals($0.value) == true }
+  private static func areEqual(_ first: KeychainItem, _ second: KeychainItem) -> Bool {
+    first.kind == second.kind && first.attributes == second.attributes && first.secrets.count == second.secrets.count
+      && first.secrets.allSatisfy { second.secrets[$0.key]?.constantTimeEquals($0.value) == true }
   }
 
   /// Returns an item without its persistent reference and App Clip mark. The reference is not compared, and the mark is

@@ -40,7 +40,7 @@ final class ResolvedSimulator {
       .refused, message, why: "its log (-wal) does not match it, and may contain items", try: advice)
   }
 
-  /// Returns a change of the keychain.
+  /// Returns the completed change of the keychain, for messages.
   func committedChange(_ clause: String) -> CommittedChange {
     CommittedChange(clause, inspectCommand: "keyhaul inspect \(ShellQuoting.quote(name)) --list")
   }

@@ -33,7 +33,9 @@ struct SimulatorList: TabularCommand {
 
   /// A Simulator in the list.
   private struct Entry {
+    /// The name of the Simulator's folder.
     let name: String
+    /// The path of the folder.
     let path: String
     /// The Simulator as its `device.plist` describes it; `nil` if the folder has no readable `device.plist`.
     let installed: InstalledSimulator?

@@ -91,7 +91,7 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
   private func put(
     _ source: SourceItems, into simulator: ResolvedSimulator, in session: Session
   ) throws -> Outcome {
-    let location = simulator.name
+    let simulatorName = simulator.name
     let existingItems = ExistingItems(simulator.rows)
     let newItems = source.items.filter { !existingItems.contains($0) }
     let equalCount = source.items.count - newItems.count
@@ -102,33 +102,38 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
     }
     guard expectedOutcome.writtenCount > 0 else {
       try announceNothingToDo(
-        expectedOutcome, hasNewItems: !newItems.isEmpty, from: source, into: location, in: session)
+        expectedOutcome, hasNewItems: !newItems.isEmpty, from: source, into: simulatorName, in: session)
       return expectedOutcome
     }
     let count = HumanReadable.count(expectedOutcome.writtenCount, "item")
     if dryRun.isOn {
-      try session.announce("Would put \(count) from \(source.name) into \(location): \(expectedOutcome.text).")
+      try session.announce("Would put \(count) from \(source.name) into \(simulatorName): \(expectedOutcome.text).")
       try printItemsToWrite(newItems, expectedOutcome, in: session)
       return expectedOutcome
     }
     let replacedCount = expectedOutcome.count(.replaced)
-    let loss = replacedCount == 0 ? "" : ", replacing \(HumanReadable.grouped(replacedCount))"
-    try session.confirm("Put \(count) into \(location)\(loss)?", action: "putting \(count) into \(location)\(loss)")
+    let replacementNote = replacedCount == 0 ? "" : ", replacing \(HumanReadable.grouped(replacedCount))"
+    try session.confirm(
+      "Put \(count) into \(simulatorName)\(replacementNote)?",
+      action: "putting \(count) into \(simulatorName)\(replacementNote)")
     let outcome = try insert(
       newItems, into: simulator, equalCount: equalCount, isDryRun: false,
-      clause: "\(location) received \(count) from \(source.name)", in: session)
+      clause: "\(simulatorName) received \(count) from \(source.name)", in: session)
     let writtenItems = HumanReadable.count(outcome.writtenCount, "item")
-    try session.announce("Put \(writtenItems) from \(source.name) into \(location): \(outcome.text).")
+    try session.announce("Put \(writtenItems) from \(source.name) into \(simulatorName): \(outcome.text).")
     return outcome
   }
 
   private func announceNothingToDo(
-    _ expectedOutcome: Outcome, hasNewItems: Bool, from source: SourceItems, into location: String, in session: Session
+    _ expectedOutcome: Outcome, hasNewItems: Bool, from source: SourceItems, into simulatorName: String,
+    in session: Session
   ) throws(CommandError) {
-    guard !hasNewItems else { return try session.announce("Nothing to do in \(location): \(expectedOutcome.text).") }
+    guard !hasNewItems else {
+      return try session.announce("Nothing to do in \(simulatorName): \(expectedOutcome.text).")
+    }
     let count = HumanReadable.count(expectedOutcome.equalCount, "item")
     let verb = expectedOutcome.equalCount == 1 ? "is" : "are"
-    try session.announce("Nothing to do: \(count) of \(source.name) \(verb) already in \(location).")
+    try session.announce("Nothing to do: \(count) of \(source.name) \(verb) already in \(simulatorName).")
   }
 
   /// Inserts items into the keychain.

@@ -13,6 +13,7 @@ struct DiffPasswords {
   private var secondPassword: ReusablePassword?
   /// The backup that is opened second. Its key is derived in parallel with the first backup's key.
   var secondBackup: LoadedBackup?
+  /// The thread that derives the second backup's key. It is kept, because releasing it stops the derivation.
   private var secondKeyDerivation: BackgroundThread?
   /// The hardware key that the user gave. It is kept, because a file descriptor can be read only once.
   private var givenKey: HardwareKey?

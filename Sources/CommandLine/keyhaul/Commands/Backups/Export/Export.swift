@@ -15,7 +15,7 @@ struct Export: RunnableCommand, DecryptingCommand {
       "keyhaul export family.backup --files notes/ --app org.example.notes",
     ],
     flags: [
-      .init("--format", ExportFormat.list),
+      .init("--format", ExportFormat.helpList),
       "--reveal",
       .init("--kind, --service, --server", "export only these items; * matches any text"), "--domain",
       "--files", "--password-file", "--dry-run", "--yes",
@@ -171,11 +171,11 @@ struct Export: RunnableCommand, DecryptingCommand {
 
   /// Returns the accounts in files of authenticator apps. Warns if the backup's manifest cannot be read.
   private func authenticators(
-    of loaded: LoadedBackup, _ items: BackupItemReader, in session: Session
+    of loaded: LoadedBackup, _ reader: BackupItemReader, in session: Session
   ) -> AuthenticatorAccounts {
     do throws(KeyhaulError) {
       return try AuthenticatorAccounts(
-        in: loaded.archive, items, installed: InstalledApps.names(in: loaded.archive).keys)
+        in: loaded.archive, reader, installed: InstalledApps.names(in: loaded.archive).keys)
     } catch {
       session.warn("the files of authenticator apps cannot be read", why: error.reason)
       return AuthenticatorAccounts()

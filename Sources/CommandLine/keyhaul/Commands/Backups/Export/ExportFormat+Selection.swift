@@ -51,12 +51,12 @@ extension ExportFormat {
   }
 
   /// A description of an item that the format does not contain: "of another kind", "no network".
-  var otherNoun: String { containsWholeKinds ? "of another kind" : "no \(noun)" }
+  var otherItemText: String { containsWholeKinds ? "of another kind" : "no \(noun)" }
   /// The description for several items.
-  var otherNouns: String { containsWholeKinds ? "of other kinds" : "not \(noun)s" }
+  var otherItemsText: String { containsWholeKinds ? "of other kinds" : "not \(noun)s" }
 
   /// The formats for the help: "json, csv (passwords), otpauth".
-  static var list: String {
+  static var helpList: String {
     HumanReadable.list(all.map { $0.name + ($0.hint.map { " (\($0))" } ?? "") }, conjunction: "or")
   }
 }

@@ -82,6 +82,7 @@ struct ExportedItems {
   var isFromBackup: Bool { origin.kind == .archive }
   var blindSpotFields: [(String, JSONValue)] { origin.blindSpotFields }
 
+  /// The number of exported items and accounts. A document also counts items that cannot be read.
   var count: Int { writtenCounts?.count ?? readCounts.count }
   /// The number of secrets in plain text; 0 for a document.
   var secretCount: Int { writtenCounts?.secretCount ?? 0 }
@@ -102,7 +103,11 @@ struct ExportedItems {
   /// The number of items with the same one-time password as an earlier item.
   private var repeatedCount: Int { writtenItemCounts?.repeatedCount ?? 0 }
 
-  /// The numbers of items that were not written. `others` are items of kinds, or with contents, that the format omits.
+  /// The numbers of readable items that were not written, without repeated items:
+  ///
+  /// - `unsupported`: items of the format's kinds that the format cannot represent
+  /// - `protected`: items that require authentication
+  /// - `others`: items of other kinds, or without the contents that the format exports
   private var omittedCounts: (unsupported: Int, protected: Int, others: Int) {
     let protected = readCounts.protectedCount(of: format.kinds)
     let (writtenCount, unsupported) = (writtenItemCounts?.count ?? 0, writtenItemCounts?.omittedCount ?? 0)
@@ -119,7 +124,7 @@ struct ExportedItems {
     let unsupported = "cannot be written as \(format.name)"
     let omissions = [
       Self.clause(repeatedCount, "repeats another", "repeat others"),
-      Self.clause(omitted.others, "is \(format.otherNoun)\(kinds)", "are \(format.otherNouns)\(kinds)"),
+      Self.clause(omitted.others, "is \(format.otherItemText)\(kinds)", "are \(format.otherItemsText)\(kinds)"),
       Self.clause(omitted.unsupported, unsupported, unsupported),
       Self.clause(omitted.protected, "requires authentication", "require authentication"),
       Self.clause(readCounts.unreadableCount, "cannot be read", "cannot be read"),
@@ -168,8 +173,8 @@ struct ExportedItems {
 
   /// The authenticator apps of the backup as JSON; empty for a format without their codes.
   var authenticatorFields: [(String, JSONValue)] {
-    let authenticatorsJSON = authenticators.json
-    return authenticatorsJSON.arrayValue?.isEmpty == false ? [("authenticators", authenticatorsJSON)] : []
+    let apps = authenticators.json
+    return apps.arrayValue?.isEmpty == false ? [("authenticators", apps)] : []
   }
 
   /// The numbers of readable items of kinds that the format does not contain.

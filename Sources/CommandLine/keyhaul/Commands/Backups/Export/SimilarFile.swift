@@ -1,11 +1,12 @@
 import KeyhaulKit
 
-/// The file or domain of a backup that is most similar to a requested file that does not exist.
+/// A suggestion for a requested file that does not exist: the most similar domain or path in the backup.
 struct SimilarFile {
   private let domain: String
   private let path: String
   private let similarDomain: String?
   private let similarPath: String?
+  /// Whether the backup has the requested domain.
   private let hasDomain: Bool
 
   /// The maximum number of paths to compare by edit distance. Further paths are suggested only if they differ in case or
@@ -19,13 +20,13 @@ struct SimilarFile {
     var candidates: [String] = []
     /// A path that differs only in case, or else the first path with the same last component.
     var bestMatch: String?
-    let name = path.split(separator: "/").last
+    let fileName = path.split(separator: "/").last
     try fileList.forEachFile { file in
-      guard let otherDomain = file.domain, let candidatePath = file.relativePath else { return }
-      domains.insert(otherDomain)
-      guard otherDomain == domain, file.kind == .file else { return }
+      guard let candidateDomain = file.domain, let candidatePath = file.relativePath else { return }
+      domains.insert(candidateDomain)
+      guard candidateDomain == domain, file.kind == .file else { return }
       let differsOnlyInCase = candidatePath.lowercased() == path.lowercased()
-      let hasSameName = candidatePath.split(separator: "/").last == name
+      let hasSameName = candidatePath.split(separator: "/").last == fileName
       if differsOnlyInCase || (bestMatch == nil && hasSameName) { bestMatch = candidatePath }
       if candidates.count < Self.maximumComparedCount { candidates.append(candidatePath) }
     }

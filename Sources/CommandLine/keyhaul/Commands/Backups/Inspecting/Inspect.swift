@@ -131,7 +131,7 @@ struct Inspect: CaseReportCommand {
   /// - Returns: The decrypted backup, and the finding that explains why it is not decrypted completely.
   private func decrypt(
     _ loaded: LoadedBackup, with unlocker: BackupUnlocker, in session: Session
-  ) throws -> (backup: DecryptedContents?, obstacle: BackupFinding?) {
+  ) throws -> (contents: DecryptedContents?, obstacle: BackupFinding?) {
     guard !loaded.archive.isPartial else { return (nil, nil) }
     do {
       let decrypted = try decryptedBackup(loaded, with: unlocker, in: session)

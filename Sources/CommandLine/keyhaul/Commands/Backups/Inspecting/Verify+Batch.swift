@@ -54,7 +54,7 @@ extension Verify {
   static func result(in document: JSONValue, code: Int32) -> BackupResult? {
     // The document of a keychain database has "whole" instead of a verdict.
     if code == 0, document["verdict"] == nil { return document["whole"]?.booleanValue == true ? .consistent : nil }
-    guard code == 0 || code == 3 else { return nil }
+    guard [CommandExitStatus.ok.code, CommandExitStatus.partial.code].contains(code) else { return nil }
     let verdict = document["verdict"]?.stringValue.flatMap(BackupResult.init(rawValue:))
     if let verdict, verdict.code == code { return verdict }
     switch document["device_key"]?.stringValue.flatMap(DeviceKeyVerdict.init(rawValue:)) {

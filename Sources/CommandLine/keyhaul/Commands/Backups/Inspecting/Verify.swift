@@ -205,6 +205,9 @@ struct Verify: CaseReportCommand {
     return try accessOptions.password.source(environment: session.environment) == .prompt
   }
 
+  /// Verifies a backup with its class keys if they are available, and shows the progress.
+  ///
+  /// - Parameter keybagFault: The reason why a given password could not be tried; otherwise `nil`.
   private func verification(
     of loaded: LoadedBackup, with keys: ClassKeys?, keybagFault: String? = nil, in session: Session
   ) throws(CommandError) -> BackupVerification {

@@ -94,62 +94,62 @@ struct BackupCommand: RunnableCommand {
 
   /// Warns about the backup's protection, asks for its password if it has one, and prepares the backup.
   private func prepare(
-    _ device: DeviceSession, isPublished: Bool, in session: Session
+    _ openDevice: DeviceSession, isPublished: Bool, in session: Session
   ) throws -> PreparedBackup {
     if isPublished {
       session.warnAboutPublishedKey(
-        of: device.name,
+        of: openDevice.name,
         noPassword
           ? "anyone can decrypt the keychain in this backup"
           : "anyone with this backup's password can decrypt its this-device-only items on any device")
     }
     if noPassword, !isPublished {
       session.warn(
-        "only \(device.name) can decrypt the keychain in this backup",
+        "only \(openDevice.name) can decrypt the keychain in this backup",
         why: "without a password, the keychain's keys are wrapped with that device's hardware key",
         try: "leave --no-password out if its items should move to another device")
     }
-    guard !noPassword else { return try prepare(device, password: nil, in: session) }
+    guard !noPassword else { return try prepare(openDevice, password: nil, in: session) }
     let secret = try session.password(password, of: output == "-" ? "the backup" : output, isNew: true)
-    return try prepare(device, password: secret, in: session)
+    return try prepare(openDevice, password: secret, in: session)
   }
 
   /// Derives the backup's key, and encrypts the items.
   private func prepare(
-    _ device: DeviceSession, password: consuming Secret?, in session: Session
+    _ openDevice: DeviceSession, password: consuming Secret?, in session: Session
   ) throws -> PreparedBackup {
     let rounds = rounds?.value ?? BackupKeybag.standardRounds
-    let totalCount = rounds + Int(BackupKeybag.lastRounds)
+    let iterationCount = rounds + Int(BackupKeybag.lastRounds)
     do throws(KeyhaulError) {
-      return try session.deriving(iterationCount: totalCount) { (progress) throws(KeyhaulError) in
+      return try session.deriving(iterationCount: iterationCount) { (progress) throws(KeyhaulError) in
         try BackupExporter.prepare(
-          device, password: password, rounds: rounds, listsExported: common.verbose > 0, progress: progress)
+          openDevice, password: password, rounds: rounds, listsExported: common.verbose > 0, progress: progress)
       }
     } catch {
       try Interruption.check()
-      throw CommandError(error, failedAction: "cannot back up \(device.name)")
+      throw CommandError(error, failedAction: "cannot back up \(openDevice.name)")
     }
   }
 
   // MARK: The report
 
   private func report(
-    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, written writtenBackup: WrittenBackup?,
+    _ report: ExportReport, _ openDevice: DeviceSession, isPublished: Bool, written writtenBackup: WrittenBackup?,
     in session: Session
   ) throws(CommandError) {
     if session.isJSON {
       let document = BackupDocument(
-        report, of: device.name, to: output, written: writtenBackup, isEncrypted: !noPassword,
+        report, of: openDevice.name, to: output, written: writtenBackup, isEncrypted: !noPassword,
         isKeyPublished: isPublished)
       return try session.writeDocument(document.json)
     }
-    var size = noPassword ? "no password" : "encrypted"
-    if let writtenBackup { size += ", \(HumanReadable.bytes(writtenBackup.byteCount))" }
+    var details = noPassword ? "no password" : "encrypted"
+    if let writtenBackup { details += ", \(HumanReadable.bytes(writtenBackup.byteCount))" }
     let location = output == "-" ? "standard output" : UntrustedText.escaped(writtenBackup?.path ?? output)
     let verb = writtenBackup == nil ? "Would back up" : "Backed up"
     let exportedCount = HumanReadable.grouped(report.exportedCount)
     let total = HumanReadable.count(report.total, "item")
-    var lines = ["\(verb) \(exportedCount) of \(total) from \(device.name) to \(location) (\(size))."]
+    var lines = ["\(verb) \(exportedCount) of \(total) from \(openDevice.name) to \(location) (\(details))."]
     if session.common.verbose > 0 { lines += exportedLines(report, style: session.resultStyle) }
     lines += omissionLines(report, style: session.resultStyle)
     if session.common.verbose > 0 { lines += tombstoneLines(report, style: session.resultStyle) }
@@ -185,7 +185,7 @@ struct BackupCommand: RunnableCommand {
   private func omissionLines(_ report: ExportReport, style: TextStyle) -> [String] {
     let itemsByReason = Dictionary(grouping: report.omittedItems, by: \.outcome.reason)
     let reasons = Reason.allCases.filter { itemsByReason[$0] != nil }
-    guard let example = reasons.first else { return [] }
+    guard let firstReason = reasons.first else { return [] }
     let countWidth = HumanReadable.grouped(report.omittedItems.count).count
     var lines: [String] = []
     for reason in reasons {
@@ -193,18 +193,18 @@ struct BackupCommand: RunnableCommand {
       let shownItems = common.verbose > 0 ? items[...] : items.prefix(1)
       for (index, item) in shownItems.enumerated() {
         let isFirst = index == 0
-        let label = isFirst && reason == example ? "  left out  " : "            "
+        let label = isFirst && reason == firstReason ? "  left out  " : "            "
         let count = DisplayWidth.padded(
           isFirst ? HumanReadable.grouped(items.count) : "", columns: countWidth, rightAligned: true)
         let id = DisplayWidth.padded(isFirst ? reason.rawValue : "", columns: Self.reasonWidth)
         let name = "\"\(UntrustedText.escaped(ItemText.name(item.identity), columns: Self.maximumNameWidth))\""
-        let hiddenItems = items.count > shownItems.count ? " and \(items.count - shownItems.count) more" : ""
+        let hiddenItemsNote = items.count > shownItems.count ? " and \(items.count - shownItems.count) more" : ""
         let detail = item.detail ?? reason.explanation.headline
         lines += WordWrap.labeled(
-          "\(label)\(count) \(id)", "\(name)\(hiddenItems): \(UntrustedText.escaped(detail))", columns: style.width)
+          "\(label)\(count) \(id)", "\(name)\(hiddenItemsNote): \(UntrustedText.escaped(detail))", columns: style.width)
       }
     }
-    return lines + ["  \"keyhaul explain \(example.rawValue)\" says why."]
+    return lines + ["  \"keyhaul explain \(firstReason.rawValue)\" says why."]
   }
 
   private func tombstoneLines(_ report: ExportReport, style: TextStyle) -> [String] {

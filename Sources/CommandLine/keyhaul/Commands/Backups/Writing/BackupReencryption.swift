@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// Sets or removes a backup's password. Either needs the source device's hardware key, and changes every file.
+/// Sets or removes a backup's password. Both need the source device's hardware key, and change every file.
 struct BackupReencryption {
   private let command: Rekey
   private let loaded: LoadedBackup
@@ -163,17 +163,18 @@ struct BackupReencryption {
   /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user does not agree.
   private func confirmUnprovenKey(_ hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
     guard !command.acceptUnprovenKey else { return }
-    let origin = hardware.homeDeviceName.map { "the key of \($0)" } ?? "the given device key"
+    let keyDescription = hardware.homeDeviceName.map { "the key of \($0)" } ?? "the given device key"
     let reason = hasItems ? "no item in it needs a device key" : "it has no items"
     guard let terminal = session.terminal() else {
       throw CommandError(
         .refused, "nothing confirms the device key for \(loaded.name)",
-        why: "\(reason), so Keyhaul cannot check \(origin); with a wrong key, no device could decrypt the result",
+        why: "\(reason), so Keyhaul cannot check \(keyDescription); with a wrong key, no device could decrypt the "
+          + "result",
         try: "--accept-unproven-key, if you are sure that the key is right")
     }
     try session.ask(
-      "Nothing confirms \(origin): \(reason). If the key is wrong, no device can decrypt \(loaded.name) afterwards. Use it "
-        + "anyway?", on: terminal)
+      "Nothing confirms \(keyDescription): \(reason). If the key is wrong, no device can decrypt \(loaded.name) "
+        + "afterwards. Use it anyway?", on: terminal)
   }
 
   // MARK: Writing

@@ -150,15 +150,15 @@ struct Convert: RunnableCommand, DecryptingCommand {
       return try session.writeDocument(document.json(isWritten: !alreadyExists && !dryRun.isOn))
     }
     let location = output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? output)
-    let kind = writesTarUnderAnotherName ? ", a tar" : ""
-    let size =
+    let formatNote = writesTarUnderAnotherName ? ", a tar" : ""
+    let sizeNote =
       copy.map { " (\(HumanReadable.count($0.fileCount, "file")), \(HumanReadable.bytes($0.byteCount)))" } ?? ""
     if alreadyExists {
       return try session.announce(
         "Nothing to do: \(location) already contains the same files as \(UntrustedText.escaped(loaded.name)).")
     }
     let sentence =
-      "\(copy == nil ? "Would copy" : "Copied") \(UntrustedText.escaped(loaded.name)) to \(location)\(kind)\(size)."
+      "\(copy == nil ? "Would copy" : "Copied") \(UntrustedText.escaped(loaded.name)) to \(location)\(formatNote)\(sizeNote)."
     // The backup itself is on standard output.
     if output == "-" { session.info(sentence) } else { try session.announce(sentence) }
     session.debug("  \(loaded.archive.digest)", level: 2)

@@ -121,10 +121,10 @@ struct DecryptedConversion {
           itemsPath: writesItems ? itemsPath : nil))
     }
     let location = command.output == "-" ? "standard output" : UntrustedText.escaped(copy?.path ?? command.output)
-    let size =
+    let sizeNote =
       copy.map { " (\(HumanReadable.count($0.fileCount, "file")), \(HumanReadable.bytes($0.byteCount)))" } ?? ""
     let verb = decryptedCopy == nil ? "Would copy" : "Copied"
-    let sentence = "\(verb) \(UntrustedText.escaped(loaded.name)) unencrypted to \(location)\(size)."
+    let sentence = "\(verb) \(UntrustedText.escaped(loaded.name)) unencrypted to \(location)\(sizeNote)."
     if command.output == "-" { session.info(sentence) } else { try session.announce(sentence) }
     session.info(
       "Anyone can read the copy's files. Its keychain items are still encrypted with the password"

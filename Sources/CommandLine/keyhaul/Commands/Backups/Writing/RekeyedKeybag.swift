@@ -11,6 +11,7 @@ final class RekeyedKeybag {
   private let limit: Int
   /// The new password once it was read.
   private var newPassword: ReusablePassword?
+  /// The thread that derives the new password's key. It is kept, because releasing it stops the derivation.
   private var keyDerivation: BackgroundThread?
 
   /// Creates the keybag.

@@ -106,11 +106,11 @@ struct Seal: RunnableCommand {
       return try writeDocument(loaded, fileCount: fileCount, isWritten: fileCount != nil, in: session)
     }
     let name = UntrustedText.escaped(loaded.name)
-    let protection =
+    let protectionSentence =
       loaded.archive.usesKeyedSeal
       ? "The seal detects later changes, but not earlier ones."
       : "The seal detects later accidental changes, but not attacks, because no password protects it."
     guard let fileCount else { return try session.announce("Would seal \(name).") }
-    try session.announce("Sealed \(name): \(HumanReadable.count(fileCount, "file")). \(protection)")
+    try session.announce("Sealed \(name): \(HumanReadable.count(fileCount, "file")). \(protectionSentence)")
   }
 }

@@ -139,15 +139,16 @@ struct DevicePasscodeRemove: RunnableCommand {
 
   /// Shows the result of removing the passcode, for a dry run.
   private func showRemoval(
-    _ device: DeviceReport, passcodeOnlyCount: Int, in session: Session
+    _ oldReport: DeviceReport, passcodeOnlyCount: Int, in session: Session
   ) throws(CommandError) -> CommandExitStatus {
-    _ = try session.password(passcode, of: device.name)
+    _ = try session.password(passcode, of: oldReport.name)
     let items = HumanReadable.count(passcodeOnlyCount, "passcode-only item")
     try session.announce(
-      "Would remove the passcode of \(device.name) if the passcode given is right (a dry run does not check it); "
+      "Would remove the passcode of \(oldReport.name) if the passcode given is right (a dry run does not check it); "
         + (passcodeOnlyCount == 0 ? "no item needs it." : "\(items) would be destroyed."))
     if session.isJSON {
-      try session.writeDocument(device.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))
+      let members: [(String, JSONValue)] = [("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]
+      try session.writeDocument(oldReport.document(members))
     }
     return .ok
   }
