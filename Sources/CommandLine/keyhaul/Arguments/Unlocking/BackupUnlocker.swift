@@ -135,6 +135,15 @@ final class BackupUnlocker {
   func open(
     with key: BackupKey, hardware: HardwareKey?, for purpose: BackupPurpose = .reading
   ) throws(CommandError) -> UnlockedBackup {
+    try openChoosingKey(with: key, hardware: hardware, for: purpose).backup
+  }
+
+  /// Decrypts the backup like `open(with:hardware:for:)`, for a caller that also encrypts with the hardware key.
+  ///
+  /// - Returns: The backup, and the key that decrypted it: `hardware` or one of its fallbacks.
+  func openChoosingKey(
+    with key: BackupKey, hardware: HardwareKey?, for purpose: BackupPurpose
+  ) throws(CommandError) -> (backup: UnlockedBackup, hardwareKey: HardwareKey?) {
     let hardware = usableKey(hardware, with: key)
     let opened = try reportingDetails { () throws(KeyhaulError) in
       try session.computing { () throws(KeyhaulError) in
@@ -142,7 +151,7 @@ final class BackupUnlocker {
       }
     }
     if !opened.hardware.proven.isEmpty { reportDeviceKeySource(hardware) }
-    return opened
+    return (opened, hardware)
   }
 
   /// Decrypts the backup for a caller that processes the items one by one without keeping them.

@@ -42,11 +42,13 @@ struct EditableBackup: RewrittenKeychain {
     }
     target = try change.target(for: loaded, isDryRun: isDryRun, in: session)
     unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    let hardwareKey = try unlocker.hardwareKey()
+    let availableKey = try unlocker.hardwareKey()
     key = try unlocker.key(accessOptions.password)
-    opened = try unlocker.open(with: key, hardware: hardwareKey, for: .rewriting)
+    let (opened, chosenKey) = try unlocker.openChoosingKey(with: key, hardware: availableKey, for: .rewriting)
+    self.opened = opened
     try Self.requireRecordedKeychain(opened, named: loaded.name)
-    hardware = opened.isSameDevice == false ? hardwareKey?.fallback : hardwareKey
+    // With the key of a different device, changed items would be lost.
+    hardware = opened.isSameDevice == false ? nil : chosenKey
     items = SearchableItems(opened, named: loaded.name)
   }
 
