@@ -153,7 +153,7 @@ final class BackupUnlocker {
     let reader = try explainingErrors { () throws(KeyhaulError) in
       try archive.reader(with: key, deviceKey: hardware?.key, for: purpose)
     }
-    for note in reader.anomalies { report(note) }
+    for anomaly in reader.anomalies { report(anomaly) }
     if !reader.hardware.proven.isEmpty { reportDeviceKeySource(hardware) }
     return reader
   }
@@ -200,7 +200,7 @@ final class BackupUnlocker {
   ) throws(CommandError) -> UnlockedBackup {
     let start = ContinuousClock.now
     let opened = try explainingErrors(open)
-    for note in opened.anomalies { report(note) }
+    for anomaly in opened.anomalies { report(anomaly) }
     var details = DecryptionDetails(of: loaded, in: session)
     details.record(opened.items)
     details.report(decryptionTime: start.duration(to: .now))
@@ -244,17 +244,17 @@ final class BackupUnlocker {
     )
   }
 
-  private func report(_ note: BackupAnomaly) {
-    switch note {
+  private func report(_ anomaly: BackupAnomaly) {
+    switch anomaly {
     case .digestDiffers:
       session.warn(
-        "\(name)'s keychain file is not what was written", why: note.description,
+        "\(name)'s keychain file is not what was written", why: anomaly.description,
         try: "verify shows the damage; items that can be decrypted are unchanged, but others may be missing")
     // These were reported when the backup was opened.
     case .unfinished, .propertyListUnreadable, .encryptionClaimed, .listJournalRead: return
     case .finding(let finding): if !archive.findings.contains(finding) { loaded.warn(about: finding, in: session) }
     case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers:
-      session.debug("\(UntrustedText.escaped(name)): \(note)")
+      session.debug("\(UntrustedText.escaped(name)): \(anomaly)")
     }
   }
 
