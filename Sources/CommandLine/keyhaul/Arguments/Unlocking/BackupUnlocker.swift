@@ -122,39 +122,39 @@ final class BackupUnlocker {
   func open(
     with password: PasswordFlags, for purpose: BackupPurpose = .reading
   ) throws(CommandError) -> UnlockedBackup {
-    let hardware = try hardwareKey()
-    return try open(with: try key(password), hardware: hardware, for: purpose)
+    let hardwareKey = try hardwareKey()
+    return try open(with: try key(password), hardware: hardwareKey, for: purpose)
   }
 
   /// Decrypts the backup with a key that was already derived.
   ///
   /// - Parameters:
   ///   - key: The key of the password.
-  ///   - hardware: The hardware key; `nil` if there is none.
+  ///   - candidate: The hardware key to try first; `nil` if there is none.
   ///   - purpose: The purpose. Every purpose except reading requires a keychain.
   func open(
-    with key: BackupKey, hardware: HardwareKey?, for purpose: BackupPurpose = .reading
+    with key: BackupKey, hardware candidate: HardwareKey?, for purpose: BackupPurpose = .reading
   ) throws(CommandError) -> UnlockedBackup {
-    let hardware = usableKey(hardware, with: key)
+    let hardwareKey = usableKey(candidate, with: key)
     let opened = try reportingDetails { () throws(KeyhaulError) in
       try session.computing { () throws(KeyhaulError) in
-        try archive.open(with: key, deviceKey: hardware?.key, for: purpose)
+        try archive.open(with: key, deviceKey: hardwareKey?.key, for: purpose)
       }
     }
-    if !opened.hardware.proven.isEmpty { reportDeviceKeySource(hardware) }
+    if !opened.hardware.proven.isEmpty { reportDeviceKeySource(hardwareKey) }
     return opened
   }
 
   /// Decrypts the backup for a caller that processes the items one by one without keeping them.
   func reader(
-    with key: BackupKey, hardware: HardwareKey?, for purpose: BackupPurpose
+    with key: BackupKey, hardware candidate: HardwareKey?, for purpose: BackupPurpose
   ) throws(CommandError) -> BackupItemReader {
-    let hardware = usableKey(hardware, with: key)
+    let hardwareKey = usableKey(candidate, with: key)
     let reader = try explainingErrors { () throws(KeyhaulError) in
-      try archive.reader(with: key, deviceKey: hardware?.key, for: purpose)
+      try archive.reader(with: key, deviceKey: hardwareKey?.key, for: purpose)
     }
     for anomaly in reader.anomalies { report(anomaly) }
-    if !reader.hardware.proven.isEmpty { reportDeviceKeySource(hardware) }
+    if !reader.hardware.proven.isEmpty { reportDeviceKeySource(hardwareKey) }
     return reader
   }
 
@@ -170,13 +170,13 @@ final class BackupUnlocker {
   ///
   /// - Parameters:
   ///   - key: The key of the password.
-  ///   - hardware: A key that may be the source device's.
+  ///   - candidate: A key that may be the source device's.
   ///   - target: The target's key; `nil` if the target is a Simulator, which has none.
   ///   - purpose: The purpose: a plan or a restore.
   func open(
-    with key: BackupKey, hardware: HardwareKey?, onto target: HardwareKey?, for purpose: BackupPurpose
+    with key: BackupKey, hardware candidate: HardwareKey?, onto target: HardwareKey?, for purpose: BackupPurpose
   ) throws(CommandError) -> BackupForDevice {
-    let sourceKey = usableKey(hardware, with: key)
+    let sourceKey = usableKey(candidate, with: key)
     let opened = try reportingDetails { () throws(KeyhaulError) in
       try archive.open(with: key, deviceKey: target?.key, sourceKey: sourceKey?.key, for: purpose)
     }
