@@ -44,7 +44,7 @@ struct BackupResultTests {
     #expect(words.sorted() == BackupResult.allCases.filter { $0.code == code }.map(\.rawValue).sorted())
   }
 
-  @Test("A word has no page of its own only if it is also the id of an exit code")
+  @Test("A word has a page of its own, unless it is also the id of an exit code")
   func ownPages() {
     let ids = Set((CommandExitStatus.fixed + [.needsPassword]).map(\.id))
     for word in BackupResult.allCases { #expect((word.explanation == nil) == ids.contains(word.rawValue), "\(word)") }

@@ -38,13 +38,13 @@ struct ChangedCopyTests {
   func refused(line: String) throws {
     let sandbox = try Self.sandbox()
     for backup in ["b", "b.tar", "sealed"] {
-      let before = try digests(of: backup, in: sandbox)
-      let call = line.replacing("BACKUP", with: backup).replacing("--password-file .bp", with: "")
-      let outcome = try sandbox.keyhaul(call)
+      let digestsBefore = try digests(of: backup, in: sandbox)
+      let lineWithoutPassword = line.replacing("BACKUP", with: backup).replacing("--password-file .bp", with: "")
+      let outcome = try sandbox.keyhaul(lineWithoutPassword)
       #expect(outcome.status == 64, "\(outcome)")
       #expect(outcome.errors.hasPrefix("error: \(backup) is not changed in place unless you say so\n"), "\(outcome)")
       #expect(unwrapped(outcome.errors).contains("-o COPY to write a changed copy, or --in-place"), "\(outcome)")
-      #expect(try digests(of: backup, in: sandbox) == before)
+      #expect(try digests(of: backup, in: sandbox) == digestsBefore)
     }
   }
 
@@ -57,10 +57,10 @@ struct ChangedCopyTests {
       ("b", "copy/"), ("b", "copy.tar.gz"), ("b.tar", "copy2/"), ("b.tar", "copy2.zip"), ("own", "c3/"),
     ]
     for (backup, copy) in copies {
-      let before = try digests(of: backup, in: sandbox)
+      let digestsBefore = try digests(of: backup, in: sandbox)
       let outcome = try sandbox.keyhaul(line.replacing("BACKUP", with: backup) + " -o \(copy)")
       #expect(outcome.status == 0 && outcome.output.contains("\(backup) itself is unchanged"), "\(outcome)")
-      #expect(try digests(of: backup, in: sandbox) == before)
+      #expect(try digests(of: backup, in: sandbox) == digestsBefore)
       let verified = try sandbox.keyhaul("verify \(copy) \(passwordOfCopy)")
       #expect(verified.status == 0, "\(verified)")
       if line.hasPrefix("item delete") {
@@ -74,9 +74,9 @@ struct ChangedCopyTests {
   func inPlace(line: String) throws {
     let sandbox = try Self.sandbox()
     for backup in ["b", "b.tar", "sealed"] {
-      let before = try digests(of: backup, in: sandbox)
+      let digestsBefore = try digests(of: backup, in: sandbox)
       #expect(try sandbox.keyhaul(line.replacing("BACKUP", with: backup) + " --in-place").status == 0)
-      #expect(try digests(of: backup, in: sandbox) != before)
+      #expect(try digests(of: backup, in: sandbox) != digestsBefore)
     }
   }
 

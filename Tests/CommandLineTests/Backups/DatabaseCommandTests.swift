@@ -22,8 +22,8 @@ struct DatabaseCommandTests {
   @Test("Five commands read a Simulator's database together with its log, and write no file next to it")
   func read() throws {
     let sandbox = try Self.sandbox()
-    let fingerprint = "cd \(Self.keychains) && ls -la --time-style=full-iso && sha256sum *"
-    let fingerprintBefore = try sandbox.run(fingerprint).output
+    let fingerprintCommand = "cd \(Self.keychains) && ls -la --time-style=full-iso && sha256sum *"
+    let fingerprintBefore = try sandbox.run(fingerprintCommand).output
     try sandbox.run("keyhaul device create new-phone -q")
     let noteAboutKeys = "with its keys stored unencrypted in it, like a Simulator's"
     // The log has one more item than the file. A tombstone does not count as an item.
@@ -44,7 +44,7 @@ struct DatabaseCommandTests {
     for path in ["sim/data", Self.keychains, Self.keychain] {
       #expect(try sandbox.run("keyhaul inspect \(path)").output.contains("13 items"), "\(path)")
     }
-    #expect(try sandbox.run(fingerprint).output == fingerprintBefore)
+    #expect(try sandbox.run(fingerprintCommand).output == fingerprintBefore)
   }
 
   @Test("A database with an unrelated log is read without the log, and verify does not call the database intact")
@@ -203,7 +203,7 @@ struct DatabaseCommandTests {
     }
   }
 
-  @Test("A placeholder of objection is not a secret: csv and cxf leave the item out, and the report names it")
+  @Test("A placeholder that objection writes is not a secret: csv and cxf leave the item out, and the report names it")
   func objectionPlaceholder() throws {
     let sandbox = try DeviceSandbox()
     let entry = { (name: String, data: String) in

@@ -77,8 +77,8 @@ struct NamedSimulatorTests {
   func booted() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("keyhaul device create phone --from old-phone -q; keyhaul simulator snapshot booted -o saved.db")
-    let digest = "cat \(Self.devices)/\(Self.newerUDID)/data/Library/Keychains/* | sha256sum"
-    let before = try sandbox.run(digest).output
+    let digestCommand = "cat \(Self.devices)/\(Self.newerUDID)/data/Library/Keychains/* | sha256sum"
+    let digestBefore = try sandbox.run(digestCommand).output
     for line in [
       "simulator seed booted --from phone --yes", "simulator restore booted saved.db --yes",
       "simulator reset booted --app ABCDE12345.com.example.notes --yes",
@@ -89,7 +89,7 @@ struct NamedSimulatorTests {
         outcome.status == 11 && outcome.errors.contains("its device.plist says that it is booted; nothing was changed")
           && outcome.errors.contains("try: xcrun simctl shutdown \(Self.newerUDID)"), "\(line): \(outcome)")
     }
-    #expect(try sandbox.run(digest).output == before)
+    #expect(try sandbox.run(digestCommand).output == digestBefore)
   }
 
   @Test("An app is found by its bundle identifier, and the names of its items are listed before they are deleted")
@@ -162,8 +162,8 @@ struct NamedSimulatorTests {
     try sandbox.run(
       "keyhaul device create phone --from old-phone -q; printf words > pw; chmod 600 pw; keyhaul backup phone -o b.tar "
         + "--password-file pw; keyhaul simulator snapshot \(Self.olderUDID) -o saved.db")
-    let digest = "cat \(keychain)* | sha256sum"
-    let before = try sandbox.run(digest).output
+    let digestCommand = "cat \(keychain)* | sha256sum"
+    let digestBefore = try sandbox.run(digestCommand).output
     let cases: [(arguments: String, status: Int32)] = [
       ("\(Self.olderUDID) saved.db", 64), ("\(Self.olderUDID) b.tar --yes", 14),
       ("\(Self.olderUDID) nothing.db --yes", 10),
@@ -173,7 +173,7 @@ struct NamedSimulatorTests {
       let outcome = try sandbox.run("keyhaul simulator restore \(arguments)")
       #expect(outcome.status == status, "\(arguments): \(outcome)")
     }
-    #expect(try sandbox.run(digest).output == before)
+    #expect(try sandbox.run(digestCommand).output == digestBefore)
     let queue = try DatabaseQueue(path: sandbox.home.appending(path: keychain).path)
     try queue.read { database in
       #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM genp") == 7)

@@ -33,7 +33,7 @@ struct OldBackupInspectionTests {
     }
     let documents = try ["old", "old.tar"].map {
       var document = try sandbox.object(sandbox.succeed("inspect \($0) --json -q --home elsewhere"))
-      // The keybag has measured times, which differ from run to run.
+      // The keybag contains measured durations, which differ from run to run.
       document["keybag"] = nil
       return document as NSDictionary
     }

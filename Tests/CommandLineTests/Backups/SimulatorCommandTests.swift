@@ -26,7 +26,8 @@ struct SimulatorCommandTests {
     return sandbox
   }
 
-  /// Returns the outcome of each item in a plan, without its index, because devices number their items differently.
+  /// Returns the names and the outcome of each item in a plan, as one sorted line per item. The index is left out, because
+  /// devices number their items differently.
   private func fates(_ document: JSONValue) -> [String] {
     (document["items"]?.arrayValue ?? []).map { item in
       ["kind", "service", "server", "account", "label", "access_group", "protection", "outcome", "reason"].map { name in
@@ -61,13 +62,13 @@ struct SimulatorCommandTests {
     #expect(
       seededFromDescription.output == "Nothing to do in Devices/UDID: 22 kept with other values.\n",
       "\(seededFromDescription)")
-    let digest = "sha256sum \(Self.keychain)"
-    let before = try sandbox.run(digest).output
+    let digestCommand = "sha256sum \(Self.keychain)"
+    let digestBefore = try sandbox.run(digestCommand).output
     for flags in ["", "--yes", "-n"] {
       let outcome = try sandbox.run("keyhaul simulator seed Devices/UDID --from phone \(flags)")
       #expect(outcome.output == "Nothing to do: 22 items of phone are already in Devices/UDID.\n", "\(outcome)")
     }
-    #expect(try sandbox.run(digest).output == before)
+    #expect(try sandbox.run(digestCommand).output == digestBefore)
     let changed = try sandbox.run(
       "keyhaul item update Devices/UDID --service chat.example --account anna --new-label other --yes")
     #expect(changed.status == 0, "\(changed)")
@@ -114,9 +115,9 @@ struct SimulatorCommandTests {
     let sandbox = try Self.sandbox()
     try sandbox.run("keyhaul device create new-phone --from new-phone -q")
     #expect(try sandbox.run("keyhaul simulator seed Devices/empty --from phone --yes -q").status == 0)
-    for password in ["", "--no-password"] {
-      let simulatorFates = fates(try sandbox.document("keyhaul plan Devices/empty --to new-phone \(password) --json"))
-      let deviceFates = fates(try sandbox.document("keyhaul plan phone --to new-phone \(password) --json"))
+    for flag in ["", "--no-password"] {
+      let simulatorFates = fates(try sandbox.document("keyhaul plan Devices/empty --to new-phone \(flag) --json"))
+      let deviceFates = fates(try sandbox.document("keyhaul plan phone --to new-phone \(flag) --json"))
       #expect(simulatorFates == deviceFates && deviceFates.count == 22, "\(simulatorFates) \(deviceFates)")
     }
   }
@@ -247,8 +248,8 @@ struct SimulatorCommandTests {
     let path = sandbox.home.appending(path: Self.keychain)
     // When the last connection is closed, SQLite usually moves the log into the database. A dry run or a refusal must
     // prevent this.
-    let digests = "sha256sum \(Self.keychains)/*"
-    let digestsBefore = try sandbox.run(digests).output
+    let digestCommand = "sha256sum \(Self.keychains)/*"
+    let digestsBefore = try sandbox.run(digestCommand).output
     #expect(digestsBefore.contains("-wal"))
     for line in [
       "keyhaul restore b.zip --to Devices/UDID --password-file .bp -n",
@@ -258,7 +259,7 @@ struct SimulatorCommandTests {
     ] {
       let outcome = try sandbox.run(line)
       #expect([0, 4].contains(outcome.status), "\(outcome)")
-      #expect(try sandbox.run(digests).output == digestsBefore, "\(line)")
+      #expect(try sandbox.run(digestCommand).output == digestsBefore, "\(line)")
     }
     let program = BuiltProgram(home: sandbox.home)
     for line in [
@@ -284,7 +285,7 @@ struct SimulatorCommandTests {
     }
   }
 
-  @Test("A command rolls back the killed change of a Simulator's keychain and then makes its own change")
+  @Test("A command rolls back a change that a killed process left unfinished in a Simulator's keychain")
   func killed() throws {
     let sandbox = try Self.sandbox()
     try sandbox.run("mkdir killed; keyhaul device export phone -o sim.db --yes -q")
@@ -303,8 +304,8 @@ struct SimulatorCommandTests {
         try Int.fetchOne(database, sql: "SELECT count(*) FROM genp WHERE \(condition)") ?? 0
       }
     }
-    let otherCount = try count("agrp <> '\(group)'", in: "sim.db")
-    #expect(try otherCount > 0 && count("agrp <> '\(group)'", in: "killed/sim.db") == otherCount)
+    let otherGroupCount = try count("agrp <> '\(group)'", in: "sim.db")
+    #expect(try otherGroupCount > 0 && count("agrp <> '\(group)'", in: "killed/sim.db") == otherGroupCount)
     #expect(try count("agrp = 'x'", in: "killed/sim.db") == 0)
     #expect(try sandbox.run("ls killed").output == "sim.db\n")
   }

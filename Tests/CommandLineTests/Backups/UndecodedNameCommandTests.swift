@@ -12,7 +12,7 @@ struct UndecodedNameCommandTests {
   private static let finding =
     "1 entry has a name that is not UTF-8, shown with %F5 for the byte F5; it is \"HomeDomain/Library/abc%F5%BA.dat\""
   /// The content of the file.
-  private static let text = "odd name"
+  private static let content = "odd name"
 
   /// Checks the reports about the backup `b`, and the file in its export.
   private func checkBackup(in sandbox: PhoneSandbox, manifest: String) throws {
@@ -24,7 +24,7 @@ struct UndecodedNameCommandTests {
     let exported = try sandbox.keyhaul("export b --files out")
     #expect(exported.status == 0, "\(exported)")
     #expect(unwrapped(exported.errors).contains("abc%F5%BA.dat\", whose bytes are not UTF-8"), "\(exported)")
-    #expect(try sandbox.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.text.utf8))
+    #expect(try sandbox.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.content.utf8))
     let files = String(decoding: try sandbox.read("out/keyhaul-files.jsonl"), as: UTF8.self)
     #expect(files.contains("\"relative_path_bytes\":\"\(Self.path.hex)\""), "\(files)")
   }
@@ -33,7 +33,7 @@ struct UndecodedNameCommandTests {
   private func sandboxWithRow() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")
-    let bytes = Array(Self.text.utf8)
+    let bytes = Array(Self.content.utf8)
     let identifier = try Digest.sha1(Array("HomeDomain-".utf8) + Self.path).hex
     // A file record can be created only with a decoded path, so the bytes of a path of equal length are replaced.
     let placeholder = "Library/stand-ins"
@@ -57,7 +57,7 @@ struct UndecodedNameCommandTests {
   /// Exports a backup's files, and checks the name and the content of the file.
   private func checkFile(in backup: String, of sandbox: PhoneSandbox, flags: String = "") throws {
     try sandbox.succeed("export \(backup) --files out-\(backup) -q \(flags)")
-    #expect(try sandbox.read("out-\(backup)/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.text.utf8), "\(backup)")
+    #expect(try sandbox.read("out-\(backup)/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.content.utf8), "\(backup)")
     let manifest = String(decoding: try sandbox.read("out-\(backup)/keyhaul-files.jsonl"), as: UTF8.self)
     #expect(manifest.contains("\"relative_path_bytes\":\"\(Self.path.hex)\""), "\(manifest)")
   }
@@ -71,20 +71,20 @@ struct UndecodedNameCommandTests {
 
   @Test("Inspect, verify, export and convert read a file whose name in Manifest.mbdb is not UTF-8")
   func readOldManifest() throws {
-    let backup = try BackupWithFiles(undecoded: (Self.path, Self.text))
+    let backup = try BackupWithFiles(undecoded: (Self.path, Self.content))
     try checkBackup(in: backup.sandbox, manifest: "Manifest.mbdb")
     #expect(try backup.sandbox.read("out/HomeDomain/Library/notes.txt") == Array("notes".utf8))
     try backup.sandbox.succeed("convert b -o c.tar -q")
     try checkFile(in: "c.tar", of: backup.sandbox)
     try backup.sandbox.succeed("export b --domain HomeDomain --path Library/abc%F5%BA.dat -o one -q")
-    #expect(try backup.sandbox.read("one") == Array(Self.text.utf8))
+    #expect(try backup.sandbox.read("one") == Array(Self.content.utf8))
   }
 
   @Test("Every command accepts file names that are not UTF-8, and copies keep every byte of them")
   func everyCommand() throws {
     let sandbox = try sandboxWithRow()
     try sandbox.succeed("export b --domain HomeDomain --path Library/abc%F5%BA.dat -o one -q")
-    #expect(try sandbox.read("one") == Array(Self.text.utf8))
+    #expect(try sandbox.read("one") == Array(Self.content.utf8))
     try sandbox.succeed("convert b -o c.tar -q")
     try checkFile(in: "c.tar", of: sandbox)
     try sandbox.succeed("rekey b --in-place --new-password-file .bp --rounds 1 -q")

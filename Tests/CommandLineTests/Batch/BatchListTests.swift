@@ -32,9 +32,9 @@ struct BatchListTests {
       ("plan shelf --by-app --password-file .bp", "plan shelf/a.tar --by-app"),
       ("plan shelf --to new-phone --compare --password-file .bp", "plan shelf/a.tar --to new-phone --compare"),
     ])
-  func inFull(call: String, suggestion: String) throws {
+  func inFull(line: String, suggestion: String) throws {
     let sandbox = try sandbox()
-    let outcome = try sandbox.keyhaul(call)
+    let outcome = try sandbox.keyhaul(line)
     #expect(
       outcome.status == 0 && outcome.output.hasSuffix("\nOne of them in full: keyhaul \(suggestion)\n"), "\(outcome)")
   }
@@ -45,9 +45,9 @@ struct BatchListTests {
       ("verify shelf --quick --password-file .bp", "--quick and a password cannot be used together"),
       ("plan shelf --to new-phone --password-file .bp -o move.plan", "-o saves the plan of one backup"),
     ])
-  func refused(call: String, message: String) throws {
+  func refused(line: String, message: String) throws {
     let sandbox = try sandbox()
-    let outcome = try sandbox.keyhaul(call)
+    let outcome = try sandbox.keyhaul(line)
     #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
     #expect(outcome.errors.contains("error: \(message)\n"), "\(outcome)")
     #expect(try sandbox.keyhaul("plan shelf --password-file .bp --format text -o results.txt").status == 0)

@@ -15,13 +15,13 @@ struct CaseReportTests {
     let tree = try BackupTree()
     try tree.sandbox.succeed("seal shelf/one --password-file .bp -q")
     // The size, times, permissions and inode number of each file.
-    let listing = "find shelf -printf '%p %s %T@ %C@ %m %i\\n' | sort"
-    let listingBefore = try tree.sandbox.devices.run(listing).output
+    let listingCommand = "find shelf -printf '%p %s %T@ %C@ %m %i\\n' | sort"
+    let listingBefore = try tree.sandbox.devices.run(listingCommand).output
     let outcome = try tree.sandbox.keyhaul("verify shelf --password-file .bp \(Self.names) -o case.json")
     // The backup without a password is refused, because a password was given.
     #expect(outcome.status == 3 && outcome.output.isEmpty, "\(outcome)")
     #expect(outcome.errors.contains("No change was found in the files of any of the examined backups."), "\(outcome)")
-    #expect(try tree.sandbox.devices.run(listing).output == listingBefore)
+    #expect(try tree.sandbox.devices.run(listingCommand).output == listingBefore)
     let report = try tree.sandbox.object(tree.sandbox.devices.run("cat case.json").output)
     #expect((report["writing"] as? [String: Any])?["unchanged"] as? Bool == true)
   }

@@ -20,8 +20,8 @@ struct FolderSearchTests {
   func structuredOutput() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run("rm -r shelf/deep/plain; echo '* file:.bp' > list; chmod 600 list")
-    let call = "item find shelf --service chat.example --passwords list"
-    let list = try tree.sandbox.object(tree.sandbox.keyhaul("\(call) --json").output)
+    let line = "item find shelf --service chat.example --passwords list"
+    let list = try tree.sandbox.object(tree.sandbox.keyhaul("\(line) --json").output)
     #expect(list["format"] as? String == "backup-list/1" && list["verb"] as? String == "item find")
     let backups = try #require(list["backups"] as? [[String: Any]])
     #expect(backups.map { $0["code"] as? Int } == [4, 0, 0])
@@ -33,11 +33,11 @@ struct FolderSearchTests {
       let document = try #require(backup["document"] as? [String: Any])
       #expect(try document as NSDictionary == tree.sandbox.object(single.output) as NSDictionary, "\(path)")
     }
-    let table = try tree.sandbox.keyhaul("\(call) --format csv")
+    let table = try tree.sandbox.keyhaul("\(line) --format csv")
     let lines = table.output.components(separatedBy: "\r\n")
     #expect(table.status == 0 && lines.count == 6 && lines[0].hasPrefix("backup,kind,service,"), "\(table)")
     #expect(lines[1].hasPrefix("shelf/one,generic-password,chat.example,"), "\(table)")
-    let saved = try tree.sandbox.keyhaul("\(call) --format csv -o found.csv")
+    let saved = try tree.sandbox.keyhaul("\(line) --format csv -o found.csv")
     #expect(saved.status == 0 && saved.output.isEmpty)
     #expect(try tree.sandbox.devices.run("cat found.csv").output == table.output)
     #expect(try tree.sandbox.devices.run("stat -c %a found.csv").output == "600\n")

@@ -6,8 +6,8 @@ final class ReusablePassword: Sendable {
   let origin: String
   let keys = DerivedKeyCache()
   let box: SecretBox
-  /// A name for the password in this run's results in a `--resume` file. It is random and reveals nothing about the
-  /// password.
+  /// A random name under which a `--resume` file mentions the password in the results of this run. It reveals nothing
+  /// about the password.
   let identifier = String(UInt64.random(in: .min ... .max), radix: 16)
   /// The password's names in earlier runs.
   private let earlierIdentifiers = Locked<Set<String>>([])

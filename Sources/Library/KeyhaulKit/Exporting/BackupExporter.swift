@@ -17,7 +17,7 @@ package enum BackupExporter {
   ///
   /// - Parameters:
   ///   - session: A session of the unlocked device.
-  ///   - password: The password; `nil` if the backup gets none, whose keychain only this device can restore.
+  ///   - password: The password; `nil` if the backup gets none. Only this device can then restore its keychain.
   ///   - rounds: The iterations of the slow derivation. Real devices use 10,000,000.
   ///   - listsExported: Whether the report names each item in the backup, which needs more memory.
   ///   - progress: Called with the progress of the derivation; if it returns `false`, the derivation ends.

@@ -12,8 +12,8 @@ package struct AppSummary: Sendable {
   /// The decisions about its items that are damaged.
   package internal(set) var unreadable: [MigrationPlan.Decision] = []
 
-  /// The decisions about items that the user must restore by hand. Not included: items that a backup with a password
-  /// would move, because making one is easier.
+  /// The decisions about items that the user must restore by hand. Items that a backup with a password would move are
+  /// left out, because making such a backup is easier.
   package var losses: [MigrationPlan.Decision] {
     (staysBehind + unreadable).filter { decision in
       guard let reason = decision.outcome.reason else { return false }
@@ -46,8 +46,8 @@ package struct AppsNeedingSignIn: Sendable {
 }
 
 extension MigrationPlan {
-  /// Returns the plan's decisions by app: apps with the most losses first, and equal ones by name. Items without a known
-  /// owner follow.
+  /// Returns the plan's decisions by app: apps with the most losses first, and apps with equal losses by name.
+  /// Items without a known owner follow.
   package func byApp(_ directory: AppDirectory) -> [AppSummary] {
     var summaries: [AppName: AppSummary] = [:]
     var apps: [String: AppName] = [:]

@@ -33,7 +33,7 @@ package struct ItemExplainer {
     }
 
     func contains(_ item: KeychainItem, index: Int) -> Bool {
-      if let selection = self.index, selection != index { return false }
+      if let selectedIndex = self.index, selectedIndex != index { return false }
       return matches(item)
     }
   }

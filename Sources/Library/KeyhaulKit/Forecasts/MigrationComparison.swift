@@ -161,13 +161,13 @@ public struct MigrationComparison: Sendable {
   ) throws(KeyhaulError) {
     let sourceKey = try source.deviceKey()
     let isSourceDevice = source.device.directory == target.device.directory
-    let otherKey = isSourceDevice ? try Self.keyOfUnknownDevice() : try target.deviceKey()
+    let otherDeviceKey = isSourceDevice ? try Self.keyOfUnknownDevice() : try target.deviceKey()
     var restoreOutcomes: [RestoreOutcomes] = []
     var decisions: [MigrationPlan.Decision] = []
     func addOutcomes(of simulatedBackup: SimulatedBackup) throws(KeyhaulError) {
       for onSameDevice in [true, false] {
         let plan = try Restorer.plan(
-          simulatedBackup, ontoEmpty: onSameDevice ? sourceKey : otherKey,
+          simulatedBackup, ontoEmpty: onSameDevice ? sourceKey : otherDeviceKey,
           targetSyncs: (onSameDevice ? source : target).record.isSyncing)
         let scenario = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: onSameDevice)
         if restoreOutcomes.isEmpty { restoreOutcomes = Array(repeating: [:], count: plan.decisions.count) }

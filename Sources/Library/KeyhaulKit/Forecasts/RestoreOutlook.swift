@@ -54,10 +54,12 @@ public struct RestoreOutlook: Sendable {
   package init(
     of backup: UnlockedBackup, unlockedWithDeviceKey: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(KeyhaulError) {
-    let onSameDevice = unlockedWithDeviceKey.flatMap { $0.isSameDevice == false ? nil : $0 }
-    let planForNewDevice = try Restorer.plan(backup, ontoEmptyNamedBy: onSameDevice)
+    let backupForSameDevice = unlockedWithDeviceKey.flatMap { $0.isSameDevice == false ? nil : $0 }
+    let planForNewDevice = try Restorer.plan(backup, ontoEmptyWithNamesFrom: backupForSameDevice)
     var planForSameDevice: MigrationPlan?
-    if let onSameDevice { planForSameDevice = try Restorer.plan(onSameDevice, ontoEmptyNamedBy: nil) }
+    if let backupForSameDevice {
+      planForSameDevice = try Restorer.plan(backupForSameDevice, ontoEmptyWithNamesFrom: nil)
+    }
     let hasPassword = backup.hasPassword
     let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
     let toSameDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: true)
@@ -84,7 +86,7 @@ public struct RestoreOutlook: Sendable {
   ///
   /// - Parameters:
   ///   - device: A session of the unlocked device.
-  ///   - hasPassword: Whether the simulated backup has a password. The other kind is compared with it.
+  ///   - hasPassword: Whether the simulated backup has a password. It is compared with a backup with the opposite setting.
   /// - Throws: The errors of a backup, mainly of category `locked`.
   package init(of device: DeviceSession, hasPassword: Bool) throws(KeyhaulError) {
     try self.init(of: device, try SimulatedBackup(of: device, hasPassword: hasPassword))
@@ -112,7 +114,7 @@ extension Restorer {
   ///
   /// - Parameter backupWithNames: The same backup, decrypted with a key that reveals the names of further items.
   fileprivate static func plan(
-    _ backup: UnlockedBackup, ontoEmptyNamedBy backupWithNames: UnlockedBackup?
+    _ backup: UnlockedBackup, ontoEmptyWithNamesFrom backupWithNames: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {
     try backup.archive.requireUsable(for: .planning)
     var summaries = backup.encryptedItemSummaries
@@ -264,7 +266,7 @@ extension MigrationComparison.Item {
 
 extension Restorer {
   /// Plans the restore of a simulated backup to an empty device: a new device, or the source device after it was erased.
-  /// Positions are as for an existing target. The plan cannot be carried out.
+  /// Positions are the same as in a plan for an existing target. The plan cannot be carried out.
   ///
   /// - Parameters:
   ///   - simulatedBackup: The simulated backup.

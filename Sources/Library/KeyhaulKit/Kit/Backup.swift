@@ -109,7 +109,7 @@ extension Backup {
   ///
   /// - Parameters:
   ///   - device: The device, unlocked.
-  ///   - password: The password; `nil` if the backup gets none, whose keychain only this device can restore.
+  ///   - password: The password; `nil` if the backup gets none. Only this device can then restore its keychain.
   ///   - path: The path of the backup. A final slash or an existing directory means a directory; otherwise the backup
   ///     is packed into one file, in the format of the file's name. An existing backup is not replaced.
   ///   - iterations: The iterations of the first derivation step. The second step always has 10,000. Real devices use

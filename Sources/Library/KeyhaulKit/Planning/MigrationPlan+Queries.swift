@@ -119,7 +119,7 @@ extension MigrationPlan {
 }
 
 extension ItemDescriptor {
-  /// Creates a name from a prefix and a number with at least four digits.
+  /// Creates a replacement for an item's names: a prefix and a number with at least four digits.
   init(redacted identity: ItemDescriptor, _ prefix: String, _ number: Int) {
     let digits = String(number)
     self.init(identity.kind, called: prefix + String(repeating: "0", count: max(0, 4 - digits.count)) + digits)

@@ -55,7 +55,7 @@ public struct MigrationPlan: Sendable {
   /// Whether the target's keychain stays identical, as in a merge without new items.
   package let changesNothing: Bool
 
-  /// Creates a plan without imports, for tests.
+  /// Creates a plan without the items of its imports, for tests.
   package init(
     decisions: [Decision], removed: [ItemDescriptor], policy: ExistingItemPolicy, isSameDevice: Bool?,
     imports: [PlannedImport], removedRowCount: Int
@@ -189,7 +189,7 @@ public struct MigrationPlan: Sendable {
   /// undated, damaged, and older or equally old ones.
   package var overwriting: [Decision] {
     let order: [OverwrittenItem] = [.newer, .undated, .damaged, .olderOrEqual]
-    return order.flatMap { kind in decisions.filter { $0.overwrites == kind } }
+    return order.flatMap { relation in decisions.filter { $0.overwrites == relation } }
   }
 
   /// The outcome for one item. Every case states the effect or the reason, so reports never have to guess.

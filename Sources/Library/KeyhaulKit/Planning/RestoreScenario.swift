@@ -71,12 +71,12 @@ extension TransferAssessments {
   ///   - protection: The protection class; `nil` if it is unknown.
   ///   - isSynchronizable: Whether the item synchronizes; `nil` if it is encrypted.
   init(restoreOutcomes: RestoreOutcomes, protection: ProtectionClass?, isSynchronizable: Bool?) {
-    func reason(_ hasPassword: Bool) -> Reason? {
+    func reason(hasPassword: Bool) -> Reason? {
       (restoreOutcomes[RestoreScenario(hasPassword: hasPassword, onSameDevice: false)] ?? .unreadable(.malformed))
         .reason
     }
     self.init(
-      withPassword: reason(true), withoutPassword: reason(false), protection: protection,
+      withPassword: reason(hasPassword: true), withoutPassword: reason(hasPassword: false), protection: protection,
       isSynchronizable: isSynchronizable)
   }
 }

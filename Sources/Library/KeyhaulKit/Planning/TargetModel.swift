@@ -310,7 +310,7 @@ struct TargetModel {
     }
   }
 
-  /// Returns both days, or both times if the days are equal.
+  /// Returns a phrase with both days, with both times if the days are equal, or with one time if the times are equal.
   private static func dates(onTarget targetDate: KeychainDate, inBackup backupDate: KeychainDate) -> String {
     if targetDate == backupDate { return "both dated \(Timestamp.text(of: backupDate))" }
     let (targetDay, backupDay) = (Timestamp.day(of: targetDate), Timestamp.day(of: backupDate))

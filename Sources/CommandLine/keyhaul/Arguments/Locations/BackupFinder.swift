@@ -39,7 +39,7 @@ final class BackupFinder {
   private(set) var skipped = SkippedEntries()
 
   private var hasFoundBackup = false
-  /// The links that were found. Empty once a backup was found without following a link.
+  /// The links to follow if no other backup is found. Emptied when a backup is found without following a link.
   private var links: [String] = []
   /// The maximum number of links that are kept.
   private static let maximumLinkCount = 1_000

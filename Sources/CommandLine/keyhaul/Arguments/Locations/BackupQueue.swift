@@ -31,7 +31,7 @@ final class BackupQueue {
     case several
   }
 
-  /// Returns the backups in a folder.
+  /// Returns whether a folder contains no, one or several backups.
   static func content(of path: String) throws(CommandError) -> Content {
     guard isFolder(path) else { return .none }
     let search = BackupFinder(path)

@@ -37,7 +37,8 @@ enum KnownBackupFolders {
   /// Returns the folders in which Finder, Apple Devices and iTunes keep backups, for a message.
   static func standardFolders(_ environment: [String: String]) -> [String] {
     guard let home = absoluteFolder(environment["HOME"]) else { return [] }
-    return belowHome.prefix(3).map { "\(home)/\($0)" }
+    // The last folder in `belowHome` is a user's copy, which no program creates.
+    return belowHome.dropLast().map { "\(home)/\($0)" }
   }
 
   /// Returns the folders with backups in a home folder, or on a macOS or Windows volume; empty for any other folder.
@@ -49,8 +50,11 @@ enum KnownBackupFolders {
     return distinct(candidates.filter(containsBackups))
   }
 
-  /// Returns the usual folders of a user that contain backups, and other folders in the home folder with backups of
-  /// idevicebackup2. Also returns backups of idevicebackup2 that are directly in the home folder.
+  /// Returns a user's folders with backups, and single backups, in this order:
+  ///
+  /// 1. the usual folders that contain backups
+  /// 2. other folders in the home folder that contain backups of idevicebackup2
+  /// 3. backups of idevicebackup2 that are directly in the home folder
   private static func folders(ofUser home: String) -> [String] {
     let names = names(in: home)
     let usualFolders = belowHome.map { "\(home)/\($0)" }.filter(containsBackups)

@@ -48,14 +48,14 @@ final class PathList {
   func next() throws(CommandError) -> QueuedBackup? {
     while let bytes = try nextBytes() {
       guard !bytes.isEmpty else { continue }
-      guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
+      guard let path = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
         let escapedPath = UntrustedText.escaped(String(decoding: bytes, as: UTF8.self))
         return QueuedBackup(
           escapedPath,
           fault: .usage(
             "a path in the list cannot be read", why: "it is not UTF-8, or has a NUL in it", try: "rename the file"))
       }
-      return QueuedBackup(text)
+      return QueuedBackup(path)
     }
     return nil
   }

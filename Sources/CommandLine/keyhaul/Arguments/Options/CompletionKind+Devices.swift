@@ -45,7 +45,7 @@ enum FileCompletion {
 
 /// Completes device names.
 enum DeviceCompletion {
-  /// Returns the names of the devices; empty if the command line is not valid.
+  /// Returns the names of the devices; empty if there is no device folder or it cannot be read.
   ///
   /// - Parameters:
   ///   - words: The command line typed so far.

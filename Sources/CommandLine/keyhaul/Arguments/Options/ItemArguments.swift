@@ -30,7 +30,7 @@ struct ProtectionArgument: Equatable, Sendable, ExpressibleByArgument {
   static var allValueStrings: [String] { ProtectionClass.allCases.map(\.word) }
 }
 
-/// The names of internet protocols.
+/// Converts the names of internet protocols to their codes.
 enum ProtocolCode {
   /// Returns the code for a protocol.
   ///

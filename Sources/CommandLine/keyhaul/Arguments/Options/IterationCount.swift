@@ -16,7 +16,7 @@ struct IterationCount: Equatable, Sendable {
     var description: String { "it must be a number from 1 to \(HumanReadable.grouped(maximum))" }
   }
 
-  /// Parses the largest count to accept when reading, up to the largest value of a keybag's field.
+  /// Parses the maximum for existing keybags. It may be as large as a count that a keybag can store.
   @Sendable static func parse(_ argument: String) throws -> IterationCount {
     try parse(argument, atMost: Int(UInt32.max))
   }

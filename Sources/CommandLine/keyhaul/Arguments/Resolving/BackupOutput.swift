@@ -67,7 +67,7 @@ enum BackupOutput {
   ///   - output: The value of `-o`.
   ///   - identifier: The identifier of the backup's device. A folder that contains other files gets a subfolder with
   ///     this name.
-  ///   - asks: Whether the backup will be written. A dry run does not ask.
+  ///   - asks: Whether to ask before replacing a backup. A dry run does not ask, because it writes nothing.
   static func destination(
     _ output: String, deviceIdentifier identifier: String?, asks: Bool, in session: Session
   ) throws(CommandError) -> (BackupDestination, replaces: Bool) {

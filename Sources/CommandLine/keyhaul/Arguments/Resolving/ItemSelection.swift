@@ -3,8 +3,8 @@ import Reports
 
 /// The items that a command selects by attributes.
 ///
-/// A value without a star must be equal, and the database looks it up. A value with stars is compared with every
-/// remaining item.
+/// The database finds the items that have exactly the values without a star. Values with stars are patterns, which are
+/// then compared with each of these items.
 struct ItemSelection {
   let query: ItemQuery
   /// The attributes that the user gave. An item cannot match if its kind lacks one of them.

@@ -137,7 +137,7 @@ extension DeviceEnvironment {
 }
 
 extension DeviceSession {
-  /// Makes sure that the device has not changed since the user agreed.
+  /// Makes sure that the device has not changed since the user was asked.
   ///
   /// - Parameter revision: The device's revision when the user was asked.
   /// - Throws: `.failed` if it has changed.

@@ -1,8 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// A keychain dump of another tool, or a keychain database, that an argument names and that was read. Its content
-/// determines the format.
+/// A keychain dump of another tool, or a keychain database, that was read. Its content determines the format.
 struct ResolvedDump {
   /// The name in messages: the argument as the user typed it.
   let name: String

@@ -5,7 +5,7 @@ extension Session {
   /// Checks an output file before it is written. It must not be an input, and the user must agree to replace an
   /// existing file.
   ///
-  /// - Parameter asks: Whether the file will be written. A dry run does not ask.
+  /// - Parameter asks: Whether to ask before replacing a file. A dry run does not ask, because it writes nothing.
   func prepareOutput(_ output: String, inputs: [String?], asks: Bool = true) throws(CommandError) {
     try requireOutput(output, differsFrom: inputs)
     try OutputFile.requireRegularFile(output)
@@ -35,6 +35,7 @@ extension Session {
   private static func device(around path: String) -> String? {
     let parent = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath()
     var location = URL(filePath: path).resolvingSymlinksInPath().standardizedFileURL
+    // The path may itself be a link that leads elsewhere. Then the folder around the link counts.
     if !location.path.hasPrefix(parent.path) { location = parent }
     while location.path != "/", location.path != "" {
       let home = DeviceSet(path: location.deletingLastPathComponent().path, environment: .interruptible)

@@ -45,9 +45,9 @@ struct SourceResolver {
     }
   }
 
-  /// Returns the backup at a path. If the argument is another file or folder, messages use the path.
+  /// Returns the backup at a path. If the argument is a file in the backup or a folder around it, messages use the path.
   private func backup(_ argument: String, at path: String) -> ResolvedBackup {
-    // An argument that is not a path is an identifier that selects the backup. Messages show it as it was typed.
+    // An argument that is not a path selects the backup by its name or identifier. Messages show the argument as typed.
     let content = path == argument ? .absent : PathContent(of: argument)
     guard content != .absent else { return ResolvedBackup(argument: argument, path: path) }
     let (source, backup) = (UntrustedText.escaped(argument), UntrustedText.escaped(path))

@@ -122,48 +122,48 @@ final class BackupUnlocker {
   func open(
     with password: PasswordFlags, for purpose: BackupPurpose = .reading
   ) throws(CommandError) -> UnlockedBackup {
-    let hardware = try hardwareKey()
-    return try open(with: try key(password), hardware: hardware, for: purpose)
+    let hardwareKey = try hardwareKey()
+    return try open(with: try key(password), hardware: hardwareKey, for: purpose)
   }
 
   /// Decrypts the backup with a key that was already derived.
   ///
   /// - Parameters:
   ///   - key: The key of the password.
-  ///   - hardware: The hardware key; `nil` if there is none.
+  ///   - candidate: The hardware key to try first; `nil` if there is none.
   ///   - purpose: The purpose. Every purpose except reading requires a keychain.
   func open(
-    with key: BackupKey, hardware: HardwareKey?, for purpose: BackupPurpose = .reading
+    with key: BackupKey, hardware candidate: HardwareKey?, for purpose: BackupPurpose = .reading
   ) throws(CommandError) -> UnlockedBackup {
-    try openChoosingKey(with: key, hardware: hardware, for: purpose).backup
+    try openChoosingKey(with: key, hardware: candidate, for: purpose).backup
   }
 
   /// Decrypts the backup like `open(with:hardware:for:)`, for a caller that also encrypts with the hardware key.
   ///
-  /// - Returns: The backup, and the key that decrypted it: `hardware` or one of its fallbacks.
+  /// - Returns: The backup, and the key that decrypted it: `candidate` or one of its fallbacks.
   func openChoosingKey(
-    with key: BackupKey, hardware: HardwareKey?, for purpose: BackupPurpose
+    with key: BackupKey, hardware candidate: HardwareKey?, for purpose: BackupPurpose
   ) throws(CommandError) -> (backup: UnlockedBackup, hardwareKey: HardwareKey?) {
-    let hardware = usableKey(hardware, with: key)
+    let hardwareKey = usableKey(candidate, with: key)
     let opened = try reportingDetails { () throws(KeyhaulError) in
       try session.computing { () throws(KeyhaulError) in
-        try archive.open(with: key, deviceKey: hardware?.key, for: purpose)
+        try archive.open(with: key, deviceKey: hardwareKey?.key, for: purpose)
       }
     }
-    if !opened.hardware.proven.isEmpty { reportDeviceKeySource(hardware) }
-    return (opened, hardware)
+    if !opened.hardware.proven.isEmpty { reportDeviceKeySource(hardwareKey) }
+    return (opened, hardwareKey)
   }
 
   /// Decrypts the backup for a caller that processes the items one by one without keeping them.
   func reader(
-    with key: BackupKey, hardware: HardwareKey?, for purpose: BackupPurpose
+    with key: BackupKey, hardware candidate: HardwareKey?, for purpose: BackupPurpose
   ) throws(CommandError) -> BackupItemReader {
-    let hardware = usableKey(hardware, with: key)
+    let hardwareKey = usableKey(candidate, with: key)
     let reader = try explainingErrors { () throws(KeyhaulError) in
-      try archive.reader(with: key, deviceKey: hardware?.key, for: purpose)
+      try archive.reader(with: key, deviceKey: hardwareKey?.key, for: purpose)
     }
-    for note in reader.anomalies { report(note) }
-    if !reader.hardware.proven.isEmpty { reportDeviceKeySource(hardware) }
+    for anomaly in reader.anomalies { report(anomaly) }
+    if !reader.hardware.proven.isEmpty { reportDeviceKeySource(hardwareKey) }
     return reader
   }
 
@@ -179,13 +179,13 @@ final class BackupUnlocker {
   ///
   /// - Parameters:
   ///   - key: The key of the password.
-  ///   - hardware: A key that may be the source device's.
+  ///   - candidate: A key that may be the source device's.
   ///   - target: The target's key; `nil` if the target is a Simulator, which has none.
   ///   - purpose: The purpose: a plan or a restore.
   func open(
-    with key: BackupKey, hardware: HardwareKey?, onto target: HardwareKey?, for purpose: BackupPurpose
+    with key: BackupKey, hardware candidate: HardwareKey?, onto target: HardwareKey?, for purpose: BackupPurpose
   ) throws(CommandError) -> BackupForDevice {
-    let sourceKey = usableKey(hardware, with: key)
+    let sourceKey = usableKey(candidate, with: key)
     let opened = try reportingDetails { () throws(KeyhaulError) in
       try archive.open(with: key, deviceKey: target?.key, sourceKey: sourceKey?.key, for: purpose)
     }
@@ -209,7 +209,7 @@ final class BackupUnlocker {
   ) throws(CommandError) -> UnlockedBackup {
     let start = ContinuousClock.now
     let opened = try explainingErrors(open)
-    for note in opened.anomalies { report(note) }
+    for anomaly in opened.anomalies { report(anomaly) }
     var details = DecryptionDetails(of: loaded, in: session)
     details.record(opened.items)
     details.report(decryptionTime: start.duration(to: .now))
@@ -253,17 +253,17 @@ final class BackupUnlocker {
     )
   }
 
-  private func report(_ note: BackupAnomaly) {
-    switch note {
+  private func report(_ anomaly: BackupAnomaly) {
+    switch anomaly {
     case .digestDiffers:
       session.warn(
-        "\(name)'s keychain file is not what was written", why: note.description,
+        "\(name)'s keychain file is not what was written", why: anomaly.description,
         try: "verify shows the damage; items that can be decrypted are unchanged, but others may be missing")
     // These were reported when the backup was opened.
     case .unfinished, .propertyListUnreadable, .encryptionClaimed, .listJournalRead: return
     case .finding(let finding): if !archive.findings.contains(finding) { loaded.warn(about: finding, in: session) }
     case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers:
-      session.debug("\(UntrustedText.escaped(name)): \(note)")
+      session.debug("\(UntrustedText.escaped(name)): \(anomaly)")
     }
   }
 

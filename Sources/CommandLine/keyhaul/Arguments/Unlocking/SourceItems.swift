@@ -57,7 +57,7 @@ struct SourceItems {
     case .dump(let dump):
       try dump.reject(accessOptions)
       dump.warn(in: session)
-      // `entries` omits items without a readable secret, which an app would find but could not use.
+      // An item whose secret cannot be decrypted counts as unreadable: an app would find it but could not use it.
       return SourceItems(name: source, dump.contents.entries)
     case .backup(let backup):
       return try items(of: backup, accessOptions, in: session)

@@ -234,8 +234,8 @@ private final class SavedTerminal: Sendable {
 
   init() { settings.initialize(to: termios()) }
 
-  func save(_ value: termios, of terminal: Int32, ownedBy group: pid_t = 0) {
-    settings.pointee = value
+  func save(_ newSettings: termios, of terminal: Int32, ownedBy group: pid_t = 0) {
+    settings.pointee = newSettings
     owner.store(group, ordering: .releasing)
     descriptor.store(terminal, ordering: .releasing)
   }

@@ -190,7 +190,7 @@ private final class RunningCommand {
         break
       }
     }
-    // Taking the terminal back also sends SIGCONT to this program. It is ignored, because no Ctrl-Z preceded it.
+    // Taking the terminal back also sends SIGCONT to this program. No Ctrl-Z preceded that signal, so it is ignored.
     if terminal?.takeBack(resettingSettings: status != 0) != nil { _ = Interruption.consumeResumption() }
     return status
   }
@@ -227,9 +227,10 @@ private final class RunningCommand {
     return waitid(P_PID, id_t(group), &information, WSTOPPED | WNOHANG) == 0 ? .stopped : .running
   }
 
-  /// Gives the terminal to a command that was stopped because it read the terminal. If this program does not have the
-  /// terminal, or the command already has it, stops this program too, as Ctrl-Z does, and later continues with the
-  /// command.
+  /// Gives the terminal to a command that was stopped because it read the terminal.
+  ///
+  /// If this program does not have the terminal, or the command already has it, this program stops too, as with Ctrl-Z.
+  /// When this program continues, so does the command.
   private func handleStop() throws(SecretReader.Failure) {
     if terminal?.lend(to: group) != true {
       let groupSettings = terminal?.takeBack(resettingSettings: true)

@@ -33,7 +33,7 @@ enum SecretSource: Equatable, Sendable {
   /// Chooses the source: descriptor, file or command from the flags, then file or command from the environment, then a
   /// prompt.
   ///
-  /// - Throws: `.usage` if several flags of the same kind are given, or if a value is not usable.
+  /// - Throws: `.usage` if several flags name a source, or if a value is not usable.
   static func resolve(
     _ kind: SecretKind, descriptor: Int32?, file: String?, command: String?, environment: [String: String]
   ) throws(CommandError) -> SecretSource {

@@ -23,6 +23,7 @@ final class BufferedOutput {
 
   /// Adds bytes to the buffer, which is written when it is full.
   func write(_ bytes: some Collection<UInt8>) throws(Errno) {
+    // `nil` if the bytes are not contiguous in memory.
     let wasAppended: Void? = bytes.withContiguousStorageIfAvailable { buffered.append(UnsafeRawBufferPointer($0)) }
     if wasAppended == nil { for byte in bytes { buffered.append(byte) } }
     if buffered.count >= Self.bufferByteCount { try flush() }

@@ -56,6 +56,7 @@ final class ProgressLine: Sendable {
     self.descriptor = descriptor
     self.delay = .seconds(delay)
     let drawingThread = BackgroundThread(startThread: startThread) { [weak self] shouldContinue in
+      // `shouldContinue` waits for the given time, and returns whether the line is still needed.
       guard shouldContinue(delay) else { return }
       repeat { self?.draw() } while shouldContinue(Self.interval)
     }

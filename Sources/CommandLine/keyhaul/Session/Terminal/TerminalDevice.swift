@@ -20,9 +20,9 @@ final class TerminalDevice {
 
   /// - Returns: `nil` if the program has no terminal.
   init?(path: String) {
-    let result = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
-    guard result >= 0 else { return nil }
-    descriptor = result
+    let terminal = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+    guard terminal >= 0 else { return nil }
+    descriptor = terminal
   }
 
   deinit { close(descriptor) }
@@ -97,13 +97,13 @@ final class TerminalDevice {
     guard var settings = settingsBeforeLending else { return nil }
     settingsBeforeLending = nil
     setForeground(getpgrp())
-    var otherSettings = termios()
-    tcgetattr(descriptor, &otherSettings)
+    var groupSettings = termios()
+    tcgetattr(descriptor, &groupSettings)
     if resettingSettings { tcsetattr(descriptor, TCSADRAIN, &settings) }
     Interruption.didRestoreTerminal()
     // A pager in this group may have been stopped because it was in the background.
     kill(0, SIGCONT)
-    return otherSettings
+    return groupSettings
   }
 
   /// Makes a process group the foreground group. Blocks SIGTTOU, with which the system would stop a background process.
