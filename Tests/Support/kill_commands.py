@@ -121,15 +121,15 @@ class Sandbox:
             return None
         # The code is 12 if the password is wrong, and 14 if the backup has no password.
         for password in (OLD_PASSWORD, NEW_PASSWORD, None):
-            key = ["--password-file", password] if password else []
-            code, output, error_output = self.run("verify", name, *key, "--json")
+            password_options = ["--password-file", password] if password else []
+            code, output, error_output = self.run("verify", name, *password_options, "--json")
             if code not in (12, 14):
                 break
         if code not in (0, 3):
             return f"verify ended with {code}: {error_output}"
         document = json.loads(output)
         seal = [check["detail"] for check in document["checks"] if check["id"] == "seal"]
-        return "backup", password, document["verdict"], seal, self.items(name, *key)
+        return "backup", password, document["verdict"], seal, self.items(name, *password_options)
 
     def database(self, name):
         """Return the rows of a database as SQLite reads them, and its items, or None if there is no database."""

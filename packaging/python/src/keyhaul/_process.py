@@ -53,7 +53,7 @@ class _StreamCopier:
         self._thread = threading.Thread(target=self._copy, daemon=True)
 
     def start(self) -> None:
-        """Start to copy, after the program has inherited its end of the pipe."""
+        """Start copying, after the program has inherited its end of the pipe."""
         os.close(self.read_end)
         self._thread.start()
 
