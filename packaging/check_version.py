@@ -31,7 +31,7 @@ def read(path):
 
 
 def find_differences(version):
-    """Return a message for each file that has another version than the program, or none."""
+    """Return a message for each file whose version differs from the program's version."""
     problems = []
     for path, pattern in PATTERNS.items():
         versions = re.findall(pattern, read(path), re.M)

@@ -218,9 +218,9 @@ class PageWriter:
     def inline(text):
         """Convert a line of Markdown to roff, with code in bold."""
         parts = re.split(r"`([^`]+)`", text)
-        result = "".join(bold(part) if index % 2 else escape(part) for index, part in enumerate(parts))
-        result = re.sub(r"(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])", r"\\fI\1\\fR", result)
-        return "\\&" + result if result.startswith((".", "'")) else result
+        line = "".join(bold(part) if index % 2 else escape(part) for index, part in enumerate(parts))
+        line = re.sub(r"(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])", r"\\fI\1\\fR", line)
+        return "\\&" + line if line.startswith((".", "'")) else line
 
 
 def main():

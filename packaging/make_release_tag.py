@@ -89,14 +89,14 @@ def commit_release(manifest, commit, version, tag):
     blob = git("hash-object", "-w", "--stdin", input=manifest)
     with tempfile.TemporaryDirectory() as folder:
         # A separate index, so that the index of the working folder does not change.
-        index = {**os.environ, "GIT_INDEX_FILE": f"{folder}/index"}
-        git("read-tree", commit, env=index)
-        git("update-index", "--cacheinfo", f"100644,{blob},Package.swift", env=index)
-        tree = git("write-tree", env=index)
+        index_environment = {**os.environ, "GIT_INDEX_FILE": f"{folder}/index"}
+        git("read-tree", commit, env=index_environment)
+        git("update-index", "--cacheinfo", f"100644,{blob},Package.swift", env=index_environment)
+        tree = git("write-tree", env=index_environment)
     date = git("log", "-1", "--format=%cI", commit)
-    dated = {**os.environ, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-    release = git("commit-tree", tree, "-p", commit, "-m", f"Release {version}", env=dated)
-    git("tag", "--annotate", tag, release, "--message", f"Keyhaul {version}", env=dated)
+    dated_environment = {**os.environ, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    release = git("commit-tree", tree, "-p", commit, "-m", f"Release {version}", env=dated_environment)
+    git("tag", "--annotate", tag, release, "--message", f"Keyhaul {version}", env=dated_environment)
     return release
 
 

@@ -138,19 +138,19 @@ struct FileKeyTests {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
     let field = try backup.vectors["manifest_key_field_hex"].bytes
-    func code(_ field: [UInt8]) -> DataProtectionError.Code? {
+    func errorCode(_ field: [UInt8]) -> DataProtectionError.Code? {
       #expect(throws: DataProtectionError.self) { _ = try keys.unwrapFileKey(field) }?.code
     }
     // The field is the class in 4 little-endian bytes, and the wrapped key of 40 bytes.
-    for count in [0, 3, 4, 43] { #expect(code(Array(field.prefix(count))) == .malformed) }
-    #expect(code(field + [0]) == .malformed)
-    #expect(code(field.flipping(bit: 100)) == .keyUnwrapFailed)
+    for count in [0, 3, 4, 43] { #expect(errorCode(Array(field.prefix(count))) == .malformed) }
+    #expect(errorCode(field + [0]) == .malformed)
+    #expect(errorCode(field.flipping(bit: 100)) == .keyUnwrapFailed)
     // A different class, a class that the keybag lacks, a class whose key only the device has, and an unknown class.
-    #expect(code([4] + field.dropFirst()) == .keyUnwrapFailed)
-    #expect(code([12] + field.dropFirst()) == .keyUnavailable)
-    #expect(code([9] + field.dropFirst()) == .keyUnavailable)
-    #expect(code([3, 0, 0, 1] + field.dropFirst(4)) == .keyUnavailable)
+    #expect(errorCode([4] + field.dropFirst()) == .keyUnwrapFailed)
+    #expect(errorCode([12] + field.dropFirst()) == .keyUnavailable)
+    #expect(errorCode([9] + field.dropFirst()) == .keyUnavailable)
+    #expect(errorCode([3, 0, 0, 1] + field.dropFirst(4)) == .keyUnavailable)
     // A wrapped key of 72 bytes belongs to a Curve25519 class.
-    #expect(code(Array(field.prefix(4)) + [UInt8](repeating: 0, count: 72)) == .keyUnwrapFailed)
+    #expect(errorCode(Array(field.prefix(4)) + [UInt8](repeating: 0, count: 72)) == .keyUnwrapFailed)
   }
 }

@@ -63,7 +63,7 @@ struct LegacyItemTests {
   func parsing() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
     let bytes = try makeBlob(keys)
-    func code(_ bytes: [UInt8]) -> FormatError.Code? {
+    func errorCode(_ bytes: [UInt8]) -> FormatError.Code? {
       do throws(FormatError) {
         _ = try LegacyItemBlob(parsing: bytes)
         return nil
@@ -71,19 +71,21 @@ struct LegacyItemTests {
         return error.code
       }
     }
-    #expect(code(bytes) == nil)
-    #expect(code(Array(bytes.dropLast())) == .malformed)
-    for count in 0...BlobOffset.ciphertext { #expect(code(Array(bytes.prefix(count))) == .truncated) }
-    for version in [1, 2, 3, 6, 7] as [UInt8] { #expect(code([version] + bytes.dropFirst()) == .unsupportedVersion) }
+    #expect(errorCode(bytes) == nil)
+    #expect(errorCode(Array(bytes.dropLast())) == .malformed)
+    for count in 0...BlobOffset.ciphertext { #expect(errorCode(Array(bytes.prefix(count))) == .truncated) }
+    for version in [1, 2, 3, 6, 7] as [UInt8] {
+      #expect(errorCode([version] + bytes.dropFirst()) == .unsupportedVersion)
+    }
     let topBitOfVersion: [UInt8] = [0, 0, 0, 0x80]
-    #expect(code(topBitOfVersion + bytes.dropFirst(4)) == .unsupportedVersion)
+    #expect(errorCode(topBitOfVersion + bytes.dropFirst(4)) == .unsupportedVersion)
   }
 }
 
 @Suite("Keybags of any version")
 struct KeybagVarietyTests {
   @Test(
-    "A keybag is unlocked with any version, with its classes in any order and with unknown records",
+    "A keybag of any version is unlocked, with its classes in any order and with unknown records",
     arguments: [2, 3, 4, 5, 9])
   func versions(version: UInt32) throws {
     let backup = try SyntheticBackup()

@@ -10,14 +10,16 @@ struct KeychainItemRuleTests {
     try KeychainItem(derDictionary: SensitiveBytes(copying: [UInt8](hex: hex)), kind: kind)
   }
 
-  private func bytes(_ item: KeychainItem) throws -> String { try item.derDictionary().withBytes { Array($0).hex } }
+  private func encodedHex(_ item: KeychainItem) throws -> String {
+    try item.derDictionary().withBytes { Array($0).hex }
+  }
 
   @Test("Unknown attributes are preserved, and a null means that an attribute is absent")
   func unknownAttributes() throws {
     let unknown = "310f" + "300d" + "0c047a7a7a7a" + "3005" + "020107" + "0500"
     let item = try self.item(unknown)
     #expect(item["zzzz"] == .array([.integer(7), .null]))
-    #expect(try bytes(item) == unknown)
+    #expect(try encodedHex(item) == unknown)
     #expect(try self.item("310a 3008 0c0461636374 0500".filter { $0 != " " }).attributes.isEmpty)
   }
 
@@ -27,11 +29,11 @@ struct KeychainItemRuleTests {
     let internet = try item(extra, .internetPassword)
     #expect(internet.attributes.isEmpty)
     #expect(internet.secrets[.extraClientDefined0]?.withBytes { Array($0) } == [1])
-    #expect(try bytes(internet) == extra)
+    #expect(try encodedHex(internet) == extra)
     let generic = try item(extra)
     #expect(generic["bin0"] == .data([1]))
     #expect(generic.secrets.isEmpty)
-    #expect(try bytes(generic) == extra)
+    #expect(try encodedHex(generic) == extra)
   }
 
   @Test("A secret that is text is read as bytes, an empty secret is preserved, and other types are rejected")
@@ -39,7 +41,7 @@ struct KeychainItemRuleTests {
     #expect(try item("310d 300b 0c06765f44617461 0c0161").secret?.withBytes { Array($0) } == [0x61])
     let empty = "310c" + "300a" + "0c06765f44617461" + "0400"
     #expect(try item(empty).secret?.isEmpty == true)
-    #expect(try bytes(item(empty)) == empty)
+    #expect(try encodedHex(item(empty)) == empty)
     #expect(try item("310c 300a 0c06765f44617461 0500").secret == nil)
     let numericSecret = try [UInt8](hex: "310d 300b 0c06765f44617461 020101")
     FaultyInput("a number as secret", numericSecret, .malformed, at: 12).check(.item) { bytes throws(FormatError) in
@@ -59,7 +61,7 @@ struct KeychainItemRuleTests {
   func dateText() throws {
     let zoned = "311d" + "301b" + "0c0463646174" + "1813" + Array("20010101010000+0100".utf8).hex
     let item = try self.item(zoned)
-    #expect(try bytes(item) == zoned)
+    #expect(try encodedHex(item) == zoned)
     let digest = try item.digestEncoding().withBytes { Array($0).hex }
     #expect(digest.contains("0c0463646174" + "180f" + Array("20010101000000Z".utf8).hex))
   }

@@ -15,13 +15,13 @@ struct PagedBytesTests {
 
   @Test("Paged bytes are correct in any order of access, and each page is read once if all pages fit into the cache")
   func same() throws {
-    var numbers = SeededRandom(seed: 3)
+    var random = SeededRandom(seed: 3)
     for count in [1, 16_383, 16_384, 16_385, 5 << 20] {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
       var reads: [Int: Int] = [:]
       let pages = paged(bytes) { reads[$0, default: 0] += 1 }
       for _ in 0..<20_000 {
-        let offset = Int.random(in: 0..<count, using: &numbers)
+        let offset = Int.random(in: 0..<count, using: &random)
         #expect(pages[offset] == bytes[offset])
       }
       #expect(pages[count - 1] == bytes[count - 1] && !pages.hasFailed)
@@ -85,15 +85,15 @@ struct PagedBytesTests {
   )
   func faults() throws {
     let valid = try makeFile(itemCount: 9, blobByteCount: 6)
-    var numbers = SeededRandom(seed: 11)
+    var random = SeededRandom(seed: 11)
     var errorCount = 0
     for _ in 0..<Cases.count(40_000, quick: 4_000) {
       var bytes = valid
-      for _ in 0..<Int.random(in: 1...3, using: &numbers) {
-        bytes[Int.random(in: bytes.indices, using: &numbers)] = UInt8.random(in: 0...255, using: &numbers)
+      for _ in 0..<Int.random(in: 1...3, using: &random) {
+        bytes[Int.random(in: bytes.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
       }
-      if Int.random(in: 0..<8, using: &numbers) == 0 {
-        bytes.removeLast(Int.random(in: 1...bytes.count, using: &numbers))
+      if Int.random(in: 0..<8, using: &random) == 0 {
+        bytes.removeLast(Int.random(in: 1...bytes.count, using: &random))
       }
       // An XML file is not read page by page.
       guard bytes.first != UInt8(ascii: "<") else { continue }

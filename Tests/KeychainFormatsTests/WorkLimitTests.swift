@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Small inputs that expand to much work")
 struct WorkLimitTests {
-  private func code(_ body: () throws -> Void) -> FormatError.Code? {
+  private func errorCode(_ body: () throws -> Void) -> FormatError.Code? {
     do {
       try body()
       return nil
@@ -23,7 +23,7 @@ struct WorkLimitTests {
     // An array of three references to one string: four values.
     let bytes = PlistParts([0xA3, 1, 1, 1], [0x51, 0x61]).bytes
     #expect(try BinaryPlist.decode(bytes, limits: limits(values: 4)).arrayValue?.count == 3)
-    #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 3)) } == .overLimit)
+    #expect(errorCode { _ = try BinaryPlist.decode(bytes, limits: limits(values: 3)) } == .overLimit)
   }
 
   @Test("A long string may be reused for up to 16 bytes per byte of the file, and one more use is rejected")
@@ -34,7 +34,7 @@ struct WorkLimitTests {
       PlistParts([0xAF, 0x10, count] + Array(repeating: 1, count: Int(count)), string).bytes
     }
     #expect(try BinaryPlist.decode(file(17)).arrayValue?.count == 17)
-    #expect(code { _ = try BinaryPlist.decode(file(18)) } == .overLimit)
+    #expect(errorCode { _ = try BinaryPlist.decode(file(18)) } == .overLimit)
   }
 
   @Test(
@@ -43,20 +43,20 @@ struct WorkLimitTests {
   func objects() throws {
     let bytes = PlistParts([9], [9], [9], [9], [9]).bytes
     #expect(try BinaryPlist.decode(bytes, limits: limits(values: 5)) == .boolean(true))
-    #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 4)) } == .overLimit)
+    #expect(errorCode { _ = try BinaryPlist.decode(bytes, limits: limits(values: 4)) } == .overLimit)
   }
 
-  @Test("343 bytes of nested arrays are rejected by the limits of every reader")
+  @Test("343 bytes of nested arrays are rejected by every reader")
   func nestedArrays() {
     let bytes = CostlyPlists.nestedArrays
     #expect(bytes.count == 343)
     for limits in [BinaryPlist.Limits.standard, .keychainFile, .small] {
-      #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits) } == .overLimit)
+      #expect(errorCode { _ = try BinaryPlist.decode(bytes, limits: limits) } == .overLimit)
     }
-    #expect(code { _ = try FileRecord(archive: bytes) } == .malformed)
-    #expect(code { _ = try KeychainBackupFile(parsing: bytes) } == .malformed)
+    #expect(errorCode { _ = try FileRecord(archive: bytes) } == .malformed)
+    #expect(errorCode { _ = try KeychainBackupFile(parsing: bytes) } == .malformed)
     #expect(
-      code { try bytes.withUnsafeBytes { _ = try KeychainItem(plistDictionary: $0, kind: .key) } } == .malformed)
+      errorCode { try bytes.withUnsafeBytes { _ = try KeychainItem(plistDictionary: $0, kind: .key) } } == .malformed)
   }
 
   @Test("A million elements of one byte each are rejected before memory is allocated for them")
@@ -65,7 +65,7 @@ struct WorkLimitTests {
     let maximum = BinaryPlist.Limits.standard.maximumValueCount - 3
     #expect(
       try BinaryPlist.decode(CostlyPlists.manyElements(maximum)).dictionaryValue?["a"]?.arrayValue?.count == maximum)
-    #expect(code { _ = try BinaryPlist.decode(CostlyPlists.manyElements(maximum + 1)) } == .overLimit)
+    #expect(errorCode { _ = try BinaryPlist.decode(CostlyPlists.manyElements(maximum + 1)) } == .overLimit)
   }
 
   @Test("A manifest with 5,000 apps is within the limits")
@@ -99,7 +99,7 @@ struct WorkLimitTests {
   func sharedBlob() {
     let bytes = CostlyPlists.sharedItem(entries: 190_000, blob: [UInt8](repeating: 7, count: 64 << 10))
     #expect(bytes.count < 260_000)
-    #expect(code { _ = try KeychainBackupFile(parsing: bytes) } == .overLimit)
+    #expect(errorCode { _ = try KeychainBackupFile(parsing: bytes) } == .overLimit)
   }
 
   @Test("Items that share one dictionary are rejected before there are very many of them")
@@ -109,7 +109,7 @@ struct WorkLimitTests {
     let withinLimit = CostlyPlists.sharedItem(entries: maximum - 10, blob: [])
     let overLimit = CostlyPlists.sharedItem(entries: maximum + 10, blob: [])
     #expect(try KeychainBackupFile(parsing: withinLimit).entries.count > 69_000)
-    #expect(code { _ = try KeychainBackupFile(parsing: overLimit) } == .overLimit)
+    #expect(errorCode { _ = try KeychainBackupFile(parsing: overLimit) } == .overLimit)
   }
 
   @Test("Items may share the allowed number of bytes beyond the file's size, and one more byte is rejected")
@@ -122,7 +122,7 @@ struct WorkLimitTests {
     let exact = CostlyPlists.sharedItem(entries: 4, blob: blob, padding: padding)
     #expect(try KeychainBackupFile(parsing: exact).entries.map { $0.blob == blob } == [true, true, true, true])
     let short = CostlyPlists.sharedItem(entries: 4, blob: blob, padding: padding - 1)
-    #expect(code { _ = try KeychainBackupFile(parsing: short) } == .overLimit)
+    #expect(errorCode { _ = try KeychainBackupFile(parsing: short) } == .overLimit)
   }
 
   // MARK: Records
@@ -144,6 +144,6 @@ struct WorkLimitTests {
   func recordKeys() throws {
     let maximum = FileRecord.maximumKeyCount
     #expect(try FileRecord(archive: CostlyPlists.fileRecord(additionalKeys: maximum - 1)).relativePath == "a")
-    #expect(code { _ = try FileRecord(archive: CostlyPlists.fileRecord(additionalKeys: maximum)) } == .overLimit)
+    #expect(errorCode { _ = try FileRecord(archive: CostlyPlists.fileRecord(additionalKeys: maximum)) } == .overLimit)
   }
 }

@@ -12,7 +12,7 @@ struct XMLPlistReaderTests {
     try decode("<plist version=\"1.0\">\(element)</plist>")
   }
 
-  private func code(_ text: String) -> FormatError.Code? {
+  private func errorCode(_ text: String) -> FormatError.Code? {
     do throws(FormatError) {
       _ = try decode(text)
       return nil
@@ -51,14 +51,15 @@ struct XMLPlistReaderTests {
 
   @Test("Entities and declarations are rejected, so nothing is expanded or fetched")
   func entities() {
-    #expect(code("<!DOCTYPE plist [<!ENTITY a \"aaaa\">]><plist><string>&a;</string></plist>") == .forbidden)
+    #expect(errorCode("<!DOCTYPE plist [<!ENTITY a \"aaaa\">]><plist><string>&a;</string></plist>") == .forbidden)
     #expect(
-      code("<!DOCTYPE plist SYSTEM \"x\" [<!ENTITY % p SYSTEM \"file:///etc/passwd\"> %p;]><plist/>") == .forbidden)
-    #expect(code("<plist><string>&other;</string></plist>") == .forbidden)
-    #expect(code("<plist><string>&#0;</string></plist>") == .malformed)
-    #expect(code("<plist><string>&#xD800;</string></plist>") == .malformed)
-    #expect(code("<plist><string>&#x110000;</string></plist>") == .malformed)
-    #expect(code("<plist><string>&amp</string></plist>") == .malformed)
+      errorCode("<!DOCTYPE plist SYSTEM \"x\" [<!ENTITY % p SYSTEM \"file:///etc/passwd\"> %p;]><plist/>") == .forbidden
+    )
+    #expect(errorCode("<plist><string>&other;</string></plist>") == .forbidden)
+    #expect(errorCode("<plist><string>&#0;</string></plist>") == .malformed)
+    #expect(errorCode("<plist><string>&#xD800;</string></plist>") == .malformed)
+    #expect(errorCode("<plist><string>&#x110000;</string></plist>") == .malformed)
+    #expect(errorCode("<plist><string>&amp</string></plist>") == .malformed)
   }
 
   @Test(
@@ -77,13 +78,13 @@ struct XMLPlistReaderTests {
       "<plist>text<true/></plist>",
     ])
   func faults(text: String) {
-    let code = code(text)
+    let code = errorCode(text)
     #expect(code == .malformed || code == .truncated, "\(String(describing: code))")
   }
 
   @Test("Bytes after the end, and bytes that are not UTF-8, are rejected")
   func ends() {
-    #expect(code("<plist><true/></plist>more") == .trailingBytes)
+    #expect(errorCode("<plist><true/></plist>more") == .trailingBytes)
     #expect(throws: FormatError.self) {
       try XMLPlist.decode(Array("<plist><string>".utf8) + [0xFF] + Array("</string></plist>".utf8))
     }
@@ -95,7 +96,7 @@ struct XMLPlistReaderTests {
       String(repeating: "<array>", count: count) + String(repeating: "</array>", count: count)
     }
     _ = try body(nested(XMLPlist.maximumDepth))
-    #expect(code("<plist>\(nested(XMLPlist.maximumDepth + 1))</plist>") == .overLimit)
+    #expect(errorCode("<plist>\(nested(XMLPlist.maximumDepth + 1))</plist>") == .overLimit)
   }
 
   @Test("A document with the maximum number of elements is read, and one more element is rejected")

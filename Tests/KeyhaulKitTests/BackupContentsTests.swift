@@ -27,6 +27,7 @@ private struct ForbiddenBytes {
     }
   }
 
+  /// Returns the names of all bytes that occur in the haystack.
   func matches(in haystack: [UInt8]) -> [String] {
     let data = Data(haystack)
     return all.filter { data.range(of: Data($0.bytes)) != nil }.map(\.name)

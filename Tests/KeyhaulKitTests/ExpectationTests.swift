@@ -234,7 +234,7 @@ struct FourRestoresExpectationTests {
 
 @Suite("Invalid expectation lists")
 struct ExpectationListTests {
-  private func reason(_ text: String) -> String? {
+  private func errorReason(_ text: String) -> String? {
     do throws(KeyhaulError) {
       _ = try PlanExpectations(parsing: Array(text.utf8))
       return nil
@@ -250,7 +250,7 @@ struct ExpectationListTests {
     let count = PlanExpectations.maximumValueCount - 3
     for (added, isOver) in [(0, false), (1, true)] {
       let zeros = String(repeating: "0,", count: count + added - 1) + "0"
-      let actual = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(zeros)]}"#))
+      let actual = try #require(errorReason(#"{"format": "plan-expectations/1", "expectations": [\#(zeros)]}"#))
       #expect(actual.hasPrefix("it has more values than Keyhaul reads") == isOver, "\(actual)")
     }
   }
@@ -298,7 +298,7 @@ struct ExpectationListTests {
       ),
     ])
   func expectation(_ text: String, _ expected: String) throws {
-    let actual = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(text)]}"#))
+    let actual = try #require(errorReason(#"{"format": "plan-expectations/1", "expectations": [\#(text)]}"#))
     #expect(actual == expected || actual == "expectation 1, line 1: \(expected)", "\(actual)")
   }
 
@@ -329,15 +329,15 @@ struct ExpectationListTests {
       ("{} {}", "it is not JSON (line 1, column 4)"), ("\u{FEFF}[]", "the list: it should be an object, not an array"),
     ])
   func list(_ text: String, _ expected: String) {
-    #expect(reason(text)?.hasPrefix(expected) == true, "\(reason(text) ?? "")")
+    #expect(errorReason(text)?.hasPrefix(expected) == true, "\(errorReason(text) ?? "")")
   }
 
   @Test("An expectation list is refused if it is too deep, too large or not UTF-8")
   func limits() throws {
     let deep = String(repeating: "[", count: 101)
-    #expect(reason(#"{"format": \#(deep)"#)?.hasPrefix("it is nested more than 100 deep (line 1, ") == true)
+    #expect(errorReason(#"{"format": \#(deep)"#)?.hasPrefix("it is nested more than 100 deep (line 1, ") == true)
     let many = "[" + String(repeating: "1,", count: PlanExpectations.maximumValueCount) + "1]"
-    #expect(reason(many)?.hasPrefix("it has more values than Keyhaul reads") == true)
+    #expect(errorReason(many)?.hasPrefix("it has more values than Keyhaul reads") == true)
     #expect(throws: KeyhaulError.self) { try PlanExpectations(parsing: [0x22, 0xFF, 0x22]) }
   }
 }

@@ -7,8 +7,8 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-/// The example of a glossary term that a test finds. Most are items of the fixture `every-rule`; damage needs a tampered
-/// backup. The switch is exhaustive, so a new term must be added here.
+/// The place where a test finds an example of a glossary term. Most examples are items of the fixture `every-rule`; an
+/// example of damage needs a tampered backup. The switch is exhaustive, so a new term must be added here.
 private enum TermSource {
   /// The term is the reason why a backup leaves an item out.
   case omitted

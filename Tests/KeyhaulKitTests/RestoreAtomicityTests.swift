@@ -126,10 +126,10 @@ struct RestoreAtomicityTests {
   @Test(
     "A plan without imports has the same decisions and cannot be carried out",
     arguments: [BackupPurpose.planning, .reading])
-  func withoutImports(_ use: BackupPurpose) throws {
+  func withoutImports(_ purpose: BackupPurpose) throws {
     let pending = try PendingRestore()
     let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
-    let planWithoutImports = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace, for: use)
+    let planWithoutImports = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace, for: purpose)
     #expect(
       planWithoutImports.decisions.map(\.outcome) == fullPlan.decisions.map(\.outcome)
         && planWithoutImports.removed == fullPlan.removed)

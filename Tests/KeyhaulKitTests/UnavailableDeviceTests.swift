@@ -87,7 +87,7 @@ struct UnavailableDeviceTests {
     #expect(try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }?.code == .deviceLocked)
   }
 
-  @Test("A locked phone can be planned for, but a restore is refused and changes nothing", arguments: [true, false])
+  @Test("A restore to a locked phone can be planned, but is refused and changes nothing", arguments: [true, false])
   func restore(afterRestart: Bool) throws {
     let fixture = try BackedUpPhone()
     let session = try fixture.phone.openTestSession()

@@ -46,7 +46,7 @@ def described_items():
 
 @dataclass
 class Case:
-    """A valid backup: its options, how it is packed, and its expected results where they are not the usual ones.
+    """A valid backup: its options, how it is packed, and its expected results if they are unusual.
 
     `password` is the typed password if it differs from the one in the options. `prefix` is the folder in an archive.
     """
@@ -135,6 +135,7 @@ class Case:
         return PARTIAL if is_unconfirmed else self.exit_code
 
     def _expected_item(self, index, table, protection, dictionary):
+        # The reason why the password does not decrypt the item. The device's key decrypts every item.
         reason = None
         if KEYCHAIN_CLASSES[protection] in self.options.device_classes:
             reason = "device-bound" if protection in THIS_DEVICE_ONLY else "backup-not-encrypted"
@@ -338,7 +339,7 @@ def _items():
 
 
 def _manifests():
-    uploading = File(
+    uploading_file = File(
         CHAT, "Documents/uploading.txt", b"changed while uploading", flags=CHANGED_WHILE_UPLOADING, is_stored=False,
         has_record=False)
     with_upload_flags = [replace(file, flags=file.listed_flags | UPLOAD_FLAGS) for file in ordinary_files()]
@@ -347,7 +348,7 @@ def _manifests():
             "list-null-rows", MODERN, "a row with no domain, no path and no record",
             edits={"rows": _add_row_without_domain}),
         Case(
-            "list-flags-16", replace(MODERN, files=[*ordinary_files(), uploading]),
+            "list-flags-16", replace(MODERN, files=[*ordinary_files(), uploading_file]),
             "a row of a file that changed while uploading"),
         Case("list-flags-40", replace(MODERN, files=with_upload_flags), "rows that still have the upload's flags"),
         Case(
@@ -375,6 +376,7 @@ def _manifests():
 
 def _folders():
     all_xml = {"Manifest.plist": "xml", "Status.plist": "xml", "Info.plist": "xml"}
+    # The other property lists are binary by default.
     all_binary = {"Info.plist": "binary"}
     unrelated_files = {
         ".DS_Store": b"\x00\x00\x00\x01Bud1", "Snapshot/Manifest.db": b"half a database", "desktop.ini": b"[x]\r\n",

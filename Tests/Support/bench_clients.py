@@ -5,8 +5,8 @@
 
 The device has items with large secrets. `idevicebackup2` makes a full backup, encrypted with few iterations. The copy
 sends the files of that backup from one thread to another over TLS on the loopback interface, and writes them to the
-disk. Memory is the peak of the server over all of its backups. The goals are for the server's CPU time and memory,
-which other programs on the machine change less than the elapsed time. Exit 1 if a goal is missed. Linux.
+disk. Memory is the peak of the server over all of its backups. The goals limit the server's CPU time and memory,
+because other programs on the machine affect them less than the elapsed time. Exit 1 if a goal is missed. Linux only.
 """
 
 import json
@@ -34,7 +34,7 @@ MAX_CPU_SECONDS, MAX_MEGABYTES = 6, 100
 BLOCK_SIZE = 1 << 18
 
 
-def write_description(path, items, byte_count):
+def write_description(path, item_count, byte_count):
     """Write the description of a device whose items have this many bytes of secrets in all."""
     rng = random.Random("bench clients")
     header = {
@@ -43,14 +43,14 @@ def write_description(path, items, byte_count):
         "apps": [{"name": "app", "groups": ["ABCDE12345.org.example.app"]}]}
     with path.open("w", encoding="utf-8") as stream:
         stream.write(json.dumps(header)[:-1] + ', "items": [')
-        for number in range(items):
+        for number in range(item_count):
             item = {
                 "kind": "generic-password", "protection": "ak" if number % 2 else "ck",
                 "attributes": {
                     "acct": f"person-{number}@example.org", "svce": f"service-{number}.example.org",
                     "agrp": "ABCDE12345.org.example.app"},
                 # Half as many bytes as hexadecimal digits.
-                "secret": {"text": rng.randbytes(byte_count // items // 2).hex()}}
+                "secret": {"text": rng.randbytes(byte_count // item_count // 2).hex()}}
             stream.write((",\n" if number else "") + json.dumps(item))
         stream.write("]}")
 

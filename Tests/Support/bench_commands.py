@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure the memory of every command for a keychain with very many items, and the time of a plan of a device.
+"""Measure the memory of every command for a keychain with very many items, and the time of a plan for a device.
 
     bench_commands.py PROGRAM [--items 100000] [--rounds 1] [--before PROGRAM]
 
@@ -15,7 +15,7 @@ from bench_data import EXPORT_FORMATS, MAX_ITEM_BYTES, Workspace, parser
 from bench_files import timed
 from figures import Figures
 
-# Commands that read items one by one, and their limit.
+# Commands that read items one by one, and their limit: 64 MB plus twice the size of the largest item.
 STREAMING_COMMANDS = ("verify", "backup", *(f"export --format {export_format}" for export_format in EXPORT_FORMATS))
 MAX_STREAMING_MEGABYTES = 64 + 2 * MAX_ITEM_BYTES / 1e6
 # Commands that need all items in memory, and their limit for each item.
@@ -27,12 +27,12 @@ TIMED_COMMAND = "plan DEVICE --compare"
 MAX_SECONDS, MAX_MEGABYTES = 4, 200
 
 
-def measure(program, items, rounds):
+def measure(program, item_count, rounds):
     """Return the runs of each command, by name."""
     runs = {}
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
         workspace = Workspace(program, folder)
-        workspace.write_description(items)
+        workspace.write_description(item_count)
         for round_number in range(rounds):
             for name, command in workspace.item_commands(round_number):
                 runs.setdefault(name, []).append(timed(workspace.command(*command), sync_first=False))

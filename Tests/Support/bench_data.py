@@ -24,7 +24,7 @@ EXPORT_FORMATS = ("json", "csv", "genp-plist", "cxf")
 
 
 def make_items(count):
-    """Yield items as a person with very many accounts has them. A quarter are internet passwords."""
+    """Yield items like those of a person with very many accounts. A quarter are internet passwords."""
     for number in range(count):
         is_internet = number % 4 == 0
         attributes = {
@@ -73,9 +73,9 @@ class Workspace:
 
     def __init__(self, program, folder):
         self.program, self.folder = str(pathlib.Path(program).resolve()), pathlib.Path(folder)
-        self.home, self.secret = self.folder / "home", self.folder / "password"
-        self.secret.touch(mode=0o600)
-        self.secret.write_bytes(PASSWORD)
+        self.home, self.password_file = self.folder / "home", self.folder / "password"
+        self.password_file.touch(mode=0o600)
+        self.password_file.write_bytes(PASSWORD)
 
     def path(self, name):
         return str(self.folder / name)
@@ -90,7 +90,7 @@ class Workspace:
 
     def backup_arguments(self, name):
         """Return the arguments for a backup and its password."""
-        return self.path(name), "-p", self.secret
+        return self.path(name), "-p", self.password_file
 
     def write_description(self, count):
         subprocess.run([sys.executable, str(SCRIPT), "--items", str(count), self.path("many.json")], check=True)
@@ -99,7 +99,7 @@ class Workspace:
         """Create a device `many` and its backup `backup`, a folder."""
         self.write_description(count)
         self.run("device", "create", "many", "--from", self.path("many.json"))
-        self.run("backup", "many", "-o", self.path("backup") + "/", "--rounds", rounds, "-p", self.secret)
+        self.run("backup", "many", "-o", self.path("backup") + "/", "--rounds", rounds, "-p", self.password_file)
 
     def create_file_backup(self, name, count, byte_count):
         """Create a backup of files of one size, without a seal, like one that another program made."""
@@ -127,7 +127,7 @@ class Workspace:
         device, target, backup = f"many-{round_number}", f"target-{round_number}", self.path("backup")
         self.run("device", "create", target)
         yield "device create", ["device", "create", device, "--from", self.path("many.json")]
-        backup_options = ["--rounds", 1, "-p", self.secret, "--yes"]
+        backup_options = ["--rounds", 1, "-p", self.password_file, "--yes"]
         yield "backup", ["backup", device, "-o", backup + "/", *backup_options]
         self.run("backup", device, "-o", self.path("other") + "/", *backup_options)
         backup_arguments = self.backup_arguments("backup")
@@ -144,7 +144,7 @@ class Workspace:
                 "export", *backup_arguments, "-o", self.path("out"), "--format", export_format, "--reveal", "--yes"]
         yield "diff", ["diff", *backup_arguments, self.path("other")]
         yield "restore", ["restore", *backup_arguments, "--to", target, "--yes"]
-        yield "rekey", ["rekey", *backup_arguments, "--new-password-file", self.secret, "--yes"]
+        yield "rekey", ["rekey", *backup_arguments, "--new-password-file", self.password_file, "--yes"]
         yield "convert", ["convert", backup, "-o", self.path("copy.tar"), "--yes"]
         self.remove("out", "copy.tar", "other", f"home/{device}", f"home/{target}")
 

@@ -3,8 +3,8 @@
 
     bench_export.py PROGRAM [--rounds 5]
 
-The backup has 200 items, a password and real iteration counts. Each run is a new process, and the programs take turns,
-so that the machine is the same for all. The figures are ratios of medians. Exit 1 if a goal is missed.
+The backup has 200 items, a password and real iteration counts. Each run is a new process. The programs take turns, so
+that other load on the machine affects all of them. The figures are ratios of medians. Exit 1 if a goal is missed.
 """
 
 import argparse
@@ -27,7 +27,7 @@ MAX_RATIOS = {"iphone_backup_decrypt": 0.85, "dissect.target": 0.40}
 
 
 def write_backup(backup_path):
-    """Write the backup."""
+    """Write an encrypted backup with ITEM_COUNT passwords."""
     from backup_cases import MODERN, described_items
     from keychain_backup.builder import BackupBuilder
 
@@ -84,13 +84,14 @@ def main():
         print(hashlib.sha256(read_with(reader, pathlib.Path(backup_path))).hexdigest())
         return 0
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
-        target, backup_path, secret = (pathlib.Path(folder) / name for name in ("items.json", "backup", "password"))
+        target, backup_path, password_file = (
+            pathlib.Path(folder) / name for name in ("items.json", "backup", "password"))
         write_backup(backup_path)
-        secret.touch(mode=0o600)
-        secret.write_bytes(PASSWORD)
+        password_file.touch(mode=0o600)
+        password_file.write_bytes(PASSWORD)
         export = [
-            str(arguments.program.resolve()), "export", str(backup_path), "--password-file", str(secret), "--format",
-            "json", "--reveal", "-o", str(target), "--no-input"]
+            str(arguments.program.resolve()), "export", str(backup_path), "--password-file", str(password_file),
+            "--format", "json", "--reveal", "-o", str(target), "--no-input"]
         times = {"keyhaul": [], **{reader: [] for reader in MAX_RATIOS}}
         digest = expected_digest(backup_path)
         for _ in range(arguments.rounds):

@@ -110,7 +110,7 @@ def text_problem(printed, expected):
 
 
 def timed(command, sync_first=True, check=None):
-    """Run a command, and return its cost. With `sync_first`, write all pending data to the disk before.
+    """Run a command, and return its cost. With `sync_first`, first write all pending data to the disk.
 
     `check` is called with the output. It returns the problem with the work of the command, or an empty string. A
     problem ends the benchmark.
@@ -138,54 +138,57 @@ def timed(command, sync_first=True, check=None):
     return Run(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit)
 
 
-def contents(folder):
-    """Return the digests of all files, sorted. The names are not compared, because each reader has its own."""
+def file_digests(folder):
+    """Return the digests of all exported files, sorted. The metadata files of a reader are left out.
+
+    The names are not compared, because each reader has its own.
+    """
     return sorted(
         hashlib.sha256(path.read_bytes()).hexdigest() for path in pathlib.Path(folder).rglob("*")
         if path.is_file() and not path.name.startswith(("keyhaul-files.", "Info.", "Manifest.", "Status.")))
 
 
-def commands(arguments, backup_path, secret, target):
+def commands(arguments, backup_path, password_file, target):
     """Return the command of each program, by name and version."""
     programs = {KEYHAUL: arguments.program} | ({"before": arguments.before} if arguments.before else {})
-    results = {
+    commands_by_name = {
         name: [
             str(program.resolve()), "export", str(backup_path), "--files", str(target), "--domain", DOMAIN,
-            "--password-file", str(secret), "--no-input"]
+            "--password-file", str(password_file), "--no-input"]
         for name, program in programs.items()
     }
     for name in READERS:
-        results[f"{name} {importlib.metadata.version(name)}"] = [
+        commands_by_name[f"{name} {importlib.metadata.version(name)}"] = [
             sys.executable, __file__, str(arguments.program), "--reader", name, str(backup_path), str(target)]
     if arguments.mvt:
-        results["mvt-ios"] = [
+        commands_by_name["mvt-ios"] = [
             str(arguments.mvt.absolute()), "--disable-update-check", "--disable-indicator-update-check",
             "decrypt-backup", "-p", PASSWORD.decode(), "-d", str(target), str(backup_path)]
-    return results
+    return commands_by_name
 
 
 def measure(arguments, folder):
     """Return the runs of each program, by name."""
-    backup_path, target, secret = (folder / name for name in ("backup", "out", "password"))
+    backup_path, target, password_file = (folder / name for name in ("backup", "out", "password"))
     # Another process writes the backup, because the peak memory of a process is at least that of its parent process.
     subprocess.run([
         sys.executable, __file__, str(arguments.program), "--make", str(backup_path), "--files", str(arguments.files),
         "--megabytes", str(arguments.megabytes)], check=True)
-    secret.touch(mode=0o600)
-    secret.write_bytes(PASSWORD)
-    runs, keyhaul_contents = {}, None
+    password_file.touch(mode=0o600)
+    password_file.write_bytes(PASSWORD)
+    runs, keyhaul_digests = {}, None
 
     def check(_):
-        nonlocal keyhaul_contents
-        written_contents = contents(target)
+        nonlocal keyhaul_digests
+        written_digests = file_digests(target)
         # Keyhaul is the first program.
-        if keyhaul_contents is None:
-            keyhaul_contents = written_contents
-        is_complete = len(written_contents) == arguments.files
-        return "" if is_complete and written_contents == keyhaul_contents else "its files differ from Keyhaul's"
+        if keyhaul_digests is None:
+            keyhaul_digests = written_digests
+        is_complete = len(written_digests) == arguments.files
+        return "" if is_complete and written_digests == keyhaul_digests else "its files differ from Keyhaul's"
 
     for _ in range(arguments.rounds):
-        for name, command in commands(arguments, backup_path, secret, target).items():
+        for name, command in commands(arguments, backup_path, password_file, target).items():
             runs.setdefault(name, []).append(timed(command, check=check))
             shutil.rmtree(target)
     return runs

@@ -3,9 +3,9 @@
 
     bench_fleet.py PROGRAM [--backups 200] [--jobs 2] [--rounds 5] [--verb inspect]
 
-The backups are copies of one unencrypted backup of a bundled device: half are folders, half are tar files. Both methods
-take turns, so that the machine is the same for both. The figure is the ratio of the medians. Exit 1 if the one call is
-slower, or a command fails.
+The backups are copies of one unencrypted backup of a bundled device: half are folders, half are tar files. The methods
+take turns, so that other load on the machine affects both. The figure is the ratio of the medians. Exit 1 if the one
+call is slower, or a command fails.
 """
 
 import argparse

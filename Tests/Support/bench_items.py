@@ -62,17 +62,17 @@ def irestore_document_problem(path, count):
 
 def commands(arguments, workspace, target):
     """Return the command of each program, by name. irestore is optional."""
-    result = {
+    commands_by_name = {
         name: workspace.command(
             "export", *workspace.backup_arguments("backup"), "-o", target, "--format", "json", "--reveal",
             program=str(program.resolve()))
         for name, program in programs(arguments).items()
     }
     if arguments.irestore is not None and arguments.irestore.is_file():
-        result["irestore"] = [
+        commands_by_name["irestore"] = [
             "/bin/sh", "-c", f"printf '%s\\n' '{PASSWORD.decode()}' | '{arguments.irestore.resolve()}' "
             f"'{workspace.path('backup')}' dumpkeys '{target}'"]
-    return result
+    return commands_by_name
 
 
 def measure(arguments, workspace):

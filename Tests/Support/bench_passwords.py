@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare commands with two passwords with a command with one password, in time.
+"""Compare the time of commands that need two passwords with the time of a command that needs one.
 
     bench_passwords.py PROGRAM [--rounds 5] [--before PROGRAM]
 
@@ -27,34 +27,35 @@ def list_problem(printed):
 
 def create_backups(workspace):
     """Create a device and two backups with different passwords. Return the file with the second password."""
-    other_password = pathlib.Path(workspace.path("other-password"))
-    other_password.touch(mode=0o600)
-    other_password.write_text("battery staple", encoding="utf-8")
+    second_password_file = pathlib.Path(workspace.path("other-password"))
+    second_password_file.touch(mode=0o600)
+    second_password_file.write_text("battery staple", encoding="utf-8")
     workspace.run("device", "create", "phone", "--from", "old-phone")
-    for name, secret in (("first", workspace.secret), ("second", other_password)):
-        workspace.run("backup", "phone", "-o", workspace.path(name) + "/", "-p", secret)
-    return other_password
+    for name, password_file in (("first", workspace.password_file), ("second", second_password_file)):
+        workspace.run("backup", "phone", "-o", workspace.path(name) + "/", "-p", password_file)
+    return second_password_file
 
 
 def measure(workspace, builds, rounds):
     """Return the seconds of each build and command."""
-    other_password = create_backups(workspace)
+    second_password_file = create_backups(workspace)
     seconds = {}
     for round_number in range(rounds):
         # The two passwords change places in every round.
-        old_password, new_password = workspace.secret, other_password
+        old_password_file, new_password_file = workspace.password_file, second_password_file
         if round_number % 2:
-            old_password, new_password = new_password, old_password
+            old_password_file, new_password_file = new_password_file, old_password_file
         commands = {
             "inspect": ["inspect", *workspace.backup_arguments("first"), "--list"],
             "diff": [
                 "diff", *workspace.backup_arguments("first"), workspace.path("second"), "--other-password-file",
-                other_password],
+                second_password_file],
             "rekey": [
-                "rekey", workspace.path("changing"), "-p", old_password, "--new-password-file", new_password, "--yes"],
+                "rekey", workspace.path("changing"), "-p", old_password_file, "--new-password-file",
+                new_password_file, "--yes"],
         }
         for build, program in builds.items():
-            workspace.run("backup", "phone", "-o", workspace.path("changing") + "/", "-p", old_password, "--yes")
+            workspace.run("backup", "phone", "-o", workspace.path("changing") + "/", "-p", old_password_file, "--yes")
             for name, command_arguments in commands.items():
                 command = workspace.command(*command_arguments, program=str(program.resolve()))
                 run = timed(command, check=list_problem if name == ONE_PASSWORD else None)

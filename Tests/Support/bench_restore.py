@@ -28,7 +28,7 @@ TABLES = ("genp", "inet", "cert", "keys")
 def load(source, target):
     """Write the rows of one database to another.
 
-    Return the CPU seconds and the number of rows, or 0 if the written rows differ.
+    Return the CPU seconds and the number of rows. The number is 0 if the written rows differ.
     """
     source_database = sqlite3.connect(source)
     schema_query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid"

@@ -69,13 +69,13 @@ def measure(program, folder, count):
     """Return the cost of each command for a device with this many items."""
     (folder / "many.json").write_text(json.dumps(description(count)))
     (folder / "password").write_text("correct horse\n")
-    key = ["--password-file", "password"]
+    password_options = ["--password-file", "password"]
     run(program, folder, "device", "create", "many", "--from", "many.json")
     run(program, folder, "device", "create", "target")
     return {
-        "backup": run(program, folder, "backup", "many", "-o", "many.backup", "--rounds", "1", *key),
-        "verify": run(program, folder, "verify", "many.backup", *key),
-        "restore": run(program, folder, "restore", "many.backup", "--to", "target", "--yes", *key),
+        "backup": run(program, folder, "backup", "many", "-o", "many.backup", "--rounds", "1", *password_options),
+        "verify": run(program, folder, "verify", "many.backup", *password_options),
+        "restore": run(program, folder, "restore", "many.backup", "--to", "target", "--yes", *password_options),
     }
 
 

@@ -18,6 +18,8 @@ from figures import Figures
 # The limits in milliseconds.
 MAX_MILLISECONDS = {"--version": 6, "--help": 15, "device list": 15}
 DEVICE_COUNT = 3
+# The arguments and the build that identify a command. Python is not a build.
+PYTHON = ("python3 -c pass", "")
 
 
 def main():
@@ -31,20 +33,20 @@ def main():
         # `python3 -c pass` prints nothing that could be checked, so its version is checked first.
         version = f"Python {sys.version.split()[0]}"
         timed([sys.executable, "--version"], sync_first=False, check=lambda printed: text_problem(printed, version))
-        commands = {("python3 -c pass", ""): [sys.executable, "-c", "pass"]}
+        commands = {PYTHON: [sys.executable, "-c", "pass"]}
         for name, program in builds.items():
             for arguments_text in MAX_MILLISECONDS:
                 home = ["--home", str(workspace.home)] if arguments_text == "device list" else []
                 commands[arguments_text, name] = [str(program.resolve()), *arguments_text.split(), *home]
         for _ in range(arguments.rounds):
             for key, command in commands.items():
-                check = None if key[1] == "" else lambda printed: "" if printed.strip() else "it printed nothing"
+                check = None if key == PYTHON else lambda printed: "" if printed.strip() else "it printed nothing"
                 runs.setdefault(key, []).append(timed(command, sync_first=False, check=check))
     milliseconds = {
         key: 1000 * statistics.median(run.cpu_seconds for run in key_runs) for key, key_runs in runs.items()
     }
     elapsed = {key: 1000 * statistics.median(run.seconds for run in key_runs) for key, key_runs in runs.items()}
-    python = f"python3 -c pass {milliseconds['python3 -c pass', '']:.1f} ms"
+    python = f"python3 -c pass {milliseconds[PYTHON]:.1f} ms"
     figures = Figures()
     for arguments_text, limit in MAX_MILLISECONDS.items():
         comparison = f"{elapsed[arguments_text, 'keyhaul']:.1f} ms elapsed; {python}"

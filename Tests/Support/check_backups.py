@@ -76,16 +76,16 @@ class BackupChecker:
         self.temporary = folder / "temporary"
         self.temporary.mkdir(parents=True)
 
-    def check(self, condition, text):
+    def check(self, condition, message):
         """Count a check. Record the message if the condition is false."""
         if condition:
             self.passed += 1
         else:
-            self.failures.append(text)
+            self.failures.append(message)
         return condition
 
-    def check_equal(self, found, expected, text):
-        return self.check(found == expected, f"{text}: expected {expected!r}, got {found!r}")
+    def check_equal(self, found, expected, context):
+        return self.check(found == expected, f"{context}: expected {expected!r}, got {found!r}")
 
     def run(self, *arguments, reveals_secrets=False):
         """Run a command, and check that it ends by itself, prints no secret and leaves no temporary file."""
@@ -110,13 +110,13 @@ class BackupChecker:
         self.temporary.mkdir()
         return result
 
-    def check_exit(self, result, exit_code, text, messages=()):
+    def check_exit(self, result, exit_code, context, messages=()):
         """Check the exit code of a result, and that its output contains the messages."""
         matches = self.check(
-            result.code == exit_code, f"{text}: expected {exit_code}, got {result.code}  ({result.last_message})")
+            result.code == exit_code, f"{context}: expected {exit_code}, got {result.code}  ({result.last_message})")
         output = " ".join(result.text_output.lower().split())
         for message in messages if matches else ():
-            self.check(message.lower() in output, f"{text}: does not print {message!r}  ({result.last_message})")
+            self.check(message.lower() in output, f"{context}: does not print {message!r}  ({result.last_message})")
         return matches
 
     def password(self, password, name="password"):
@@ -157,7 +157,7 @@ def check_case(checker, case):
 
 
 def without_zeros(counts):
-    """Return the iteration counts of the derivations that take place."""
+    """Return the iteration counts without zeros. A count of zero means that the derivation is skipped."""
     return [count for count in counts or [] if count]
 
 
@@ -311,7 +311,7 @@ def check_several_devices(checker):
         )
         checker.check_exit(checker.run("inspect", checker.folder / "devices" / name), 0, f"inspect of {name}")
     shortened = checker.run("inspect", checker.folder / "devices" / names[0][:8])
-    checker.check_exit(shortened, 10, "inspect of a part of a device's name")
+    checker.check_exit(shortened, NOT_FOUND, "inspect of a part of a device's name")
 
 
 # Faulty backups

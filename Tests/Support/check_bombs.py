@@ -5,8 +5,8 @@
 
 Every input is below 1 MB.
 
-- Bombs are every kind of archive, and every part of a backup. Each command that reads a backup runs on each bomb, and
-  on the published faults of that size.
+- Bombs exist for every kind of archive and for every part of a backup. Each command that reads a backup runs on each
+  bomb, and on the published faults that are below 1 MB.
 - Documents are JSON and property lists, used as a plan, expectations, a device description and a dump.
 - Databases are keychain databases with a log or a journal that declares more than it contains.
 - Time bombs have items or expectations that are all compared with each other. A command must take less than 2 s, take
@@ -84,13 +84,16 @@ def tar_archive(parts, *extra_blocks):
     return body + b"".join(extra_blocks) + bytes(2 * TAR_BLOCK)
 
 
-def open_tar_archive(parts, name, size):
+def unfinished_tar_archive(parts, name, size):
     """Return a tar without its end, after the header of a last file. The caller adds the `size` bytes of that file."""
     return tar_archive(parts)[:-2 * TAR_BLOCK] + tar_header(name, size)
 
 
 def zip_archive(parts, *extra_entries, zeros=()):
-    """Return a zip with the files of a backup and further entries. `zeros` lists names and sizes of files of zeros."""
+    """Return a zip with the files of a backup and further entries.
+
+    `zeros` lists the names and sizes of files of zeros.
+    """
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
@@ -151,6 +154,7 @@ def property_lists():
     yield "deep-in-binary", binary_plist(
         [b"\xa1" + struct.pack(">I", number + 1) for number in range(100_000)] + [b"\x09"])
     head = b'<?xml version="1.0"?><!DOCTYPE plist [%s]><plist version="1.0">%s</plist>'
+    # Each entity, from b to m, consists of ten references to the previous one.
     entities = b'<!ENTITY a "aaaaaaaaaa">' + b"".join(
         b'<!ENTITY %c "%s">' % (98 + n, b"&%c;" % (97 + n) * 10) for n in range(12))
     yield "a-billion-laughs", head % (entities, b"<string>&m;</string>")
@@ -220,13 +224,13 @@ def compressed_bombs(parts):
     for part in ("Manifest.plist", "Manifest.db", KEYCHAIN_FILE, "Info.plist"):
         other_parts = {name: content for name, content in parts.items() if name != part}
         name, size = part.rsplit("/", maxsplit=1)[-1][:12], 600 * MEBIBYTE
-        head = open_tar_archive(other_parts, f"{UDID}/{part}", size)
+        head = unfinished_tar_archive(other_parts, f"{UDID}/{part}", size)
         yield f"zst-zeros-{name}", "b.tar.zst", zeros_in_zstandard(head, size + 2 * TAR_BLOCK)
         yield f"gz-zeros-{name}", "b.tar.gz", zeros_in_gzip(head, size)
         yield f"zip-zeros-{name}", "b.zip", zip_archive(other_parts, zeros=[(part, size)])
     size = 28 * GIBIBYTE
-    yield (
-        "zst-of-tens-of-gigabytes", "b.tar.zst", zeros_in_zstandard(open_tar_archive(parts, EXTRA_FILE, size), size))
+    head = unfinished_tar_archive(parts, EXTRA_FILE, size)
+    yield "zst-of-tens-of-gigabytes", "b.tar.zst", zeros_in_zstandard(head, size)
     yield "zst-of-nothing", "b.tar.zst", zeros_in_zstandard(b"", 30 * GIBIBYTE)
 
 
@@ -234,19 +238,21 @@ def zip_bombs(parts):
     """Yield zip files whose directories declare too much."""
     archive = zip_archive(parts, zeros=[("aa/" + "a" * 40, MEBIBYTE)])
     # The end record has two counts of entries at 8, the size of the directory at 12, and its offset at 16.
-    end_record = archive.rindex(b"PK\5\6")
-    yield "zip-of-65535-entries", "b.zip", archive[:end_record + 8] + b"\xff\xff\xff\xff" + archive[end_record + 12:]
+    end_record_offset = archive.rindex(b"PK\5\6")
+    counts_offset = end_record_offset + 8
+    yield "zip-of-65535-entries", "b.zip", archive[:counts_offset] + b"\xff\xff\xff\xff" + archive[counts_offset + 4:]
     # An entry of the directory has both sizes of its file at 20.
-    sizes = archive.rindex(b"PK\1\2") + 20
-    yield "zip-declares-four-gigabytes", "b.zip", archive[:sizes] + b"\xff\xff\xff\xfe" * 2 + archive[sizes + 8:]
-    directory = archive.index(b"PK\1\2")
-    repeated_entries = archive[directory:end_record] * 300
+    sizes_offset = archive.rindex(b"PK\1\2") + 20
+    oversized = archive[:sizes_offset] + b"\xff\xff\xff\xfe" * 2 + archive[sizes_offset + 8:]
+    yield "zip-declares-four-gigabytes", "b.zip", oversized
+    directory_offset = archive.index(b"PK\1\2")
+    repeated_entries = archive[directory_offset:end_record_offset] * 300
     changed_end_record = (
-        archive[end_record:end_record + 8]
-        + struct.pack("<HHII", 0xFFFF, 0xFFFF, len(repeated_entries), directory)
+        archive[end_record_offset:counts_offset]
+        + struct.pack("<HHII", 0xFFFF, 0xFFFF, len(repeated_entries), directory_offset)
         + b"\0\0"
     )
-    yield "zip-entries-on-one-blob", "b.zip", archive[:directory] + repeated_entries + changed_end_record
+    yield "zip-entries-on-one-blob", "b.zip", archive[:directory_offset] + repeated_entries + changed_end_record
 
 
 def folder_bombs(parts):
@@ -291,15 +297,15 @@ def json_bombs():
 
 
 PHONE = {"name": "x", "product_type": "iPhone15,2", "product_version": "18.1"}
-KEY = ["--password-file", "../../password"]
+PASSWORD_OPTIONS = ["--password-file", "../../password"]
 # The kinds of documents: a valid document with BOMB in place of its last value, and the commands that read the file.
 DOCUMENT_KINDS = {
     "plan": (
         b'{"format":"migration-plan/1","items":BOMB}',
-        [["restore", "../../b", "--to", "phone", "--plan", "FILE", "--yes", *KEY]]),
+        [["restore", "../../b", "--to", "phone", "--plan", "FILE", "--yes", *PASSWORD_OPTIONS]]),
     "expectations": (
         b'{"format":"plan-expectations/1","expectations":BOMB}',
-        [["plan", "../../b", "--to", "phone", "--expect", "FILE", *KEY]]),
+        [["plan", "../../b", "--to", "phone", "--expect", "FILE", *PASSWORD_OPTIONS]]),
     "description": (
         b'{"format":"device-fixture/1","seed":7,"created":"2026-11-20T17:58:00Z","device":%s,"items":BOMB}'
         % json.dumps(PHONE).encode(),
@@ -416,7 +422,7 @@ class InputTester:
         cost = self.launcher.run(
             [self.program, *command, "--home", self.work / "home", "--no-input", "--quiet"], folder, timeout_seconds=300
         )
-        return cost.code, cost.processor, cost.memory
+        return cost.code, cost.cpu_seconds, cost.memory
 
     def measure(self, name, folder, archive, password, largest_size, commands=READING_COMMANDS):
         """Run each command on an archive or folder. Return the exit codes.
@@ -544,7 +550,7 @@ class InputTester:
         self.checks.check(total_size <= MAX_INPUT_BYTES, f"{name}: {total_size} bytes are too large for this test")
         before = files(self.sandbox)
         if "-zeros-" in name or "-of-tens" in name or "-of-nothing" in name:
-            # Some data is unpacked before the limit for compressed files is reached.
+            # Keyhaul unpacks this much before it stops at the limit for compressed files.
             largest_size = max(largest_size, MAX_UNPACKED)
         codes = self.measure(name, folder, archive, password, largest_size)
         after = {
@@ -554,6 +560,7 @@ class InputTester:
         }
         self.checks.check(after == before, f"{name}: a file outside of the target changed")
         if kind == "crafted archives":
+            # `verify` is the second command.
             self.checks.check(0 not in codes[1:2], f"{name}: `verify` found no fault")
 
     def measure_fault(self, fault):

@@ -31,8 +31,8 @@ FAULTS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EINTR": errno.EINTR, "EDQUO
 VARIANTS = [("none", "none"), ("all", "none"), ("all", "torn"), ("some", "torn"), ("none", "all"), ("some", "none")]
 
 
-# SQLite does not repeat the sync of a file and the removal of a journal, which no signal interrupts on a local disk. It
-# reports an error.
+# SQLite does not repeat these calls after EINTR, but reports an error: the sync of a database, and the removal of a
+# journal. On a local disk, no signal interrupts them.
 UNREPEATED_CALLS = re.compile(r"sync:(keychain-2|sim)\.db|unlink:(keychain-2|sim)\.db-journal")
 
 
@@ -74,14 +74,15 @@ class CallTester(CommandTester):
 
     # Faults
 
-    def test_faults(self, scenario, every, offset, kind=""):
+    def test_faults(self, scenario, every, offset, call_pattern=""):
         """Run a scenario with a fault in every `every`-th call. Each kind of fault begins at a different call."""
         self.record_reference(scenario)
         origin = self.references[scenario.name].origin
         names_path = self.work / "names"
         total = self.watched_sandbox(origin).run_watched(scenario.command, NAMES=names_path)[2]
         self.checks.check(total > 10, f"{scenario.name}: {total} calls")
-        selected = [call for call, name in enumerate(names_path.read_text().splitlines(), 1) if re.search(kind, name)]
+        names = names_path.read_text().splitlines()
+        selected = [call for call, name in enumerate(names, 1) if re.search(call_pattern, name)]
         for position, (fault, error_number) in enumerate(FAULTS.items()):
             for call in selected[(offset + position) % every::every]:
                 sandbox = self.watched_sandbox(origin)

@@ -192,7 +192,7 @@ def make_devices(devices):
 
 
 def restored_by_program(devices, backup, target, password):
-    """Return the items of a copy of the device after `keyhaul restore` of the same backup.
+    """Restore a backup to a copy of the device with `keyhaul restore`. Return the items of the copy.
 
     Return None if Keyhaul refuses because nothing would arrive. A phone then restores nothing, and removes its items.
     """
@@ -202,7 +202,7 @@ def restored_by_program(devices, backup, target, password):
     shutil.copytree(devices.home / target, home / target)
     arguments = ["--home", str(home), "restore", str(backup), "--to", target, "--yes"]
     if password:
-        arguments += ["--password-file", str(devices.secret(password))]
+        arguments += ["--password-file", str(devices.write_secret(password))]
     output = devices.keyhaul(*arguments, status=(0, 3, 14))
     if not output:
         return None
@@ -244,7 +244,7 @@ def check_restore(checks, devices, make_client, folder, source, target, password
         checks.check(devices.items(target) == expected, f"{context} equals keyhaul restore")
 
 
-def check_backup(checks, devices, text, backup, device, password):
+def check_backup(checks, devices, context, backup, device, password):
     """Check a client's backup with `keyhaul verify`, the device's items, other readers, and `keyhaul backup`."""
     devices.verify(backup, password)
     key = devices.hardware_key(device)
@@ -254,22 +254,23 @@ def check_backup(checks, devices, text, backup, device, password):
         if interop.is_exported(entry, devices.device_only)
     ]
     problems = client_backups.item_problems(exported, client_backups.backup_items(backup, password, key))
-    checks.check(not problems, f"{text} has the {len(exported)} items of the device", "\n".join(problems))
+    checks.check(not problems, f"{context} has the {len(exported)} items of the device", "\n".join(problems))
     keychain = client_backups.Backup(backup, (password or "").encode()).keychain_file()
     readers = client_backups.keychain_by_reader(backup, password)
     checks.check(
         len(readers) >= 2 and all(content == keychain for content in readers.values()),
-        f"{text} is read by {', '.join(sorted(readers))}")
+        f"{context} is read by {', '.join(sorted(readers))}")
     keyhaul_backup = devices.folder / "keyhaul-backup"
     shutil.rmtree(keyhaul_backup, ignore_errors=True)
-    devices.keyhaul(
-        "backup", device, "-o", f"{keyhaul_backup}/", status=(0, 3),
-        *(["--password-file", str(devices.secret(password)), "--rounds", ITERATIONS] if password else ["--no-password"]))
+    password_options = ["--no-password"]
+    if password:
+        password_options = ["--password-file", str(devices.write_secret(password)), "--rounds", ITERATIONS]
+    devices.keyhaul("backup", device, "-o", f"{keyhaul_backup}/", *password_options, status=(0, 3))
     differences = client_backups.content_differences(
         client_backups.contents(backup, password, key), client_backups.contents(keyhaul_backup, password, key))
     unexplained = [name for name in differences if name not in client_backups.DIFFERENCES]
     checks.check(
-        not unexplained, f"{text} differs from keyhaul backup in {len(differences)} listed parts",
+        not unexplained, f"{context} differs from keyhaul backup in {len(differences)} listed parts",
         ", ".join(unexplained))
     devices.differences.update(differences)
 
@@ -296,10 +297,10 @@ class ClientTest:
         self.check_encryption_off()
         self.client.unpair()
 
-    def back_up(self, text, password=None, full=False):
+    def back_up(self, context, password=None, full=False):
         """Make a backup, and check it with every tool."""
         self.client.backup(self.folder, full=full)
-        check_backup(self.checks, self.devices, text, self.folder / self.client.udid, "old-phone", password)
+        check_backup(self.checks, self.devices, context, self.folder / self.client.udid, "old-phone", password)
 
     def check_unencrypted_backups(self):
         self.back_up("a full backup", full=True)
@@ -432,7 +433,7 @@ class CutConnections:
         self.devices.keyhaul("item", "delete", "old-phone", "--account", "moment", "--yes", status=(0, 4))
         self.devices.keyhaul(
             "item", "add", "old-phone", "--service", service, "--account", "moment", "--access-group",
-            "ABCDE12345.org.example.chat", "--secret-file", str(self.devices.secret("moment")))
+            "ABCDE12345.org.example.chat", "--secret-file", str(self.devices.write_secret("moment")))
 
     def backup_services(self):
         """Return the services of the changed items that the client's backup contains."""
@@ -483,7 +484,7 @@ class CutConnections:
 
 
 def check_cuts(checks, devices, make_client, folder, count, seed):
-    """Check that a cut connection leaves the device old or new, and no incomplete backup that seems complete."""
+    """Check that a device has its old or its new items after a cut, and that no incomplete backup seems complete."""
     folder.mkdir()
     cuts = CutConnections(devices, make_client("old-phone"), folder, seed)
     require(cuts.run("backup") == 0, "a backup through the proxy failed")
@@ -508,7 +509,7 @@ def check_cuts(checks, devices, make_client, folder, count, seed):
 
 
 def check_busy(checks, devices, make_client, folder):
-    """Check that a second client gives up waiting while the first client, which is stopped, has the file lock."""
+    """Check that a second client gives up while a stopped client has the synchronization lock."""
     client = make_client("old-phone")
     folder.mkdir()
     first = subprocess.Popen(

@@ -3,10 +3,10 @@
 
     check_codes.py KEYHAUL [--chromium PROGRAM]
 
-The accounts are in a keychain dump, and in the items and the authenticator apps' files of a backup. Every QR code on a
-page is drawn as an image, which zbarimg decodes. The one-time passwords that pyotp computes from each export must equal
-the one-time passwords that RFC 6238 defines for the secret. With --chromium, the pages are also printed, and the QR
-codes are read from the paper.
+The accounts are in a keychain dump, and in a backup: in its items and in the files of authenticator apps. Every QR code
+on a page is drawn as an image, which zbarimg decodes. The one-time passwords that pyotp computes from each export must
+equal the one-time passwords that RFC 6238 defines for the secret. With --chromium, the pages are also printed, and the
+QR codes are read from the paper.
 """
 
 import argparse
@@ -48,7 +48,7 @@ MISSING = {"Ente Auth": "device-key", "FreeOTP": "never-in-backup", "Google Auth
 class Account:
     """A one-time password account, and the item that stores it."""
 
-    def __init__(self, number, algorithm="SHA1", digits=6, period=30, spelling=None, has_separate_secret=False,
+    def __init__(self, number, algorithm="SHA1", digits=6, period=30, respell=None, has_separate_secret=False,
                  archive_version=0):
         # A secret of 10 to 20 bytes.
         self.secret = hashlib.sha256(f"account {number}".encode()).digest()[:10 + number % 11]
@@ -58,7 +58,7 @@ class Account:
         label = urllib.parse.quote(f"{self.issuer}:{self.name}")
         address = (f"otpauth://totp/{label}?issuer={urllib.parse.quote(self.issuer)}&algorithm={algorithm}"
                    f"&digits={digits}&period={period}")
-        self.address = f"{address}&secret={(spelling or str)(encoded_secret)}"
+        self.address = f"{address}&secret={(respell or str)(encoded_secret)}"
         self.item = {"acct": f"item {number}", "svce": "codes.example", "agrp": "ABCDE12345.codes", "pdmn": "ak"}
         if has_separate_secret:
             self.item |= {"gena": address.encode(), "v_Data": self.secret}
@@ -81,7 +81,7 @@ class Account:
             {"$version": 100000, "$archiver": "NSKeyedArchiver", "$top": top, "$objects": objects},
             fmt=plistlib.FMT_BINARY)
 
-    def described(self):
+    def description(self):
         """Return the description of the item for the builder of backups."""
         attributes = {code: self.item[code] for code in ("acct", "svce", "agrp")}
         if "gena" in self.item:
@@ -108,7 +108,7 @@ def accounts():
 
     spellings = [
         in_groups_of_four, str.lower, lambda text: urllib.parse.quote(text, safe=""), lambda text: text.rstrip("=")]
-    return ([Account(number, spelling=spelling) for number, spelling in enumerate(spellings)]
+    return ([Account(number, respell=respell) for number, respell in enumerate(spellings)]
             + [Account(4, "SHA256"), Account(5, "SHA512", digits=8), Account(6, has_separate_secret=True)]
             + [Account(7, archive_version=2), Account(8, "SHA512", digits=8, archive_version=1)]
             + [Account(number) for number in range(9, 24)])
@@ -122,13 +122,13 @@ def make_backup(folder):
     keys = {name: hashlib.sha256(name.encode()).digest() for name in ("encryptionKey-A", "encryptionKey-B", "lost")}
     entries = [(1, account.address) for account in in_store]
     rows = []
-    # The fifth row repeats an account of the keychain. The key of the last one is not in the backup.
+    # The fifth row repeats an account of the keychain. The key of the last row is not in the backup.
     for number, content in enumerate([*entries, (1, in_items[4].address), (1, Account(36).address)]):
         key_id = "lost" if number == 5 else ["encryptionKey-A", "encryptionKey-B"][number % 2]
         nonce = hashlib.sha256(f"nonce {number}".encode()).digest()[:12]
         entry = authenticators.proton_entry(content, f"Name {number}", number)
         rows.append((key_id, authenticators.proton_box(entry, keys[key_id], nonce)))
-    items = [account.described() for account in in_items]
+    items = [account.description() for account in in_items]
     items += [authenticators.proton_item(name, keys[name]) for name in ("encryptionKey-A", "encryptionKey-B")]
     items.append({
         "kind": "generic-password", "protection": "ak", "secret": {"text": "hunter2"},
@@ -142,6 +142,7 @@ def make_backup(folder):
 def decode_codes(page, folder):
     """Draw every QR code of a page, and yield the texts that zbarimg decodes."""
     for svg in re.findall(r"<svg.*?</svg>", page, re.S):
+        # Each module of the code is drawn with four by four pixels.
         side = int(re.search(r'viewBox="0 0 (\d+)', svg).group(1))
         pixels = [bytearray(b"\xff" * side * 4) for _ in range(side)]
         for column, row, width in (map(int, numbers) for numbers in RECT.findall(svg)):
@@ -172,23 +173,23 @@ def printed_codes(browser, page, folder):
 
 def account_of_address(address):
     """Return the names and codes that pyotp computes from an address."""
-    password = pyotp.parse_uri(address)
-    return password.issuer, password.name, [password.at(time) for time in TIMES]
+    totp = pyotp.parse_uri(address)
+    return totp.issuer, totp.name, [totp.at(time) for time in TIMES]
 
 
 def account_of_credential(credential):
     """Return the names and codes of a credential that password managers exchange."""
-    password = pyotp.TOTP(
+    totp = pyotp.TOTP(
         credential["secret"], digits=credential["digits"], digest=HASHES[credential["algorithm"].upper()],
         interval=credential["period"])
-    return credential["issuer"], credential["username"], [password.at(time) for time in TIMES]
+    return credential["issuer"], credential["username"], [totp.at(time) for time in TIMES]
 
 
 def account_of_message(entry):
     """Return the names and codes of an account that Google Authenticator imports."""
-    password = pyotp.TOTP(
+    totp = pyotp.TOTP(
         base64.b32encode(entry[1]).decode(), digits={1: 6, 2: 8}[entry[5]], digest=HASHES[ALGORITHM_NUMBERS[entry[4]]])
-    return entry[3].decode(), entry[2].decode(), [password.at(time) for time in TIMES]
+    return entry[3].decode(), entry[2].decode(), [totp.at(time) for time in TIMES]
 
 
 class Exports:

@@ -51,7 +51,7 @@ def write(paths, pause, stop):
 
 
 def items(output):
-    """Return the items in a command's document, as JSON texts."""
+    """Return the items in a command's document, as JSON strings."""
     found = []
 
     def collect(value):

@@ -33,7 +33,7 @@ def snapshot(folder):
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
 
 
-def keys_argument(writer, folder, name):
+def key_options(writer, folder, name):
     """Return the options with the class keys of a device's database."""
     if writer.store != "class":
         return []
@@ -62,7 +62,7 @@ class DatabaseTest:
         self.folder.mkdir()
         self.path = self.folder / "keychain-2-debug.db"
         self.writer.write(str(self.path), items, self.wal_count)
-        self.keys = keys_argument(self.writer, folder, number)
+        self.keys = key_options(self.writer, folder, number)
         self.name = f"database {number} ({self.writer.store}, {len(items)} items, {self.wal_count} in the log)"
 
     def check(self):
@@ -169,7 +169,7 @@ class FaultTest:
                 )
 
     def check_changed_columns(self):
-        """Check that changed columns and keys are detected, by the expected check."""
+        """Check that `verify` reports changed columns and keys, each under the expected check."""
         for sql, expected_check in (
             ("UPDATE genp SET sha1 = zeroblob(20) WHERE rowid = 1", "digests"),
             ("UPDATE inet SET port = 1 WHERE rowid = 1", "columns"),

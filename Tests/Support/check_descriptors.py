@@ -35,16 +35,16 @@ class LimitTester(CommandTester):
         super().__init__(program, work, "descriptors")
         self.runs, self.codes = 0, {}
 
-    def start(self, sandbox, command, kind=None, limit=0):
+    def start(self, sandbox, command, resource_kind=None, limit=0):
         """Run a command with a limit. Return the exit code (None after a timeout), the error and the output."""
         def lower_limit():
-            resource.setrlimit(kind, (limit, limit))
+            resource.setrlimit(resource_kind, (limit, limit))
 
         try:
             process = subprocess.run(
                 [self.program, *map(str, command), "--home", "home", "--no-input"], cwd=sandbox.folder,
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
-                preexec_fn=lower_limit if kind is not None else None)
+                preexec_fn=lower_limit if resource_kind is not None else None)
         except subprocess.TimeoutExpired:
             return None, "", ""
         return process.returncode, process.stderr.decode("utf-8", "replace"), process.stdout.decode("utf-8", "replace")
@@ -75,17 +75,17 @@ class LimitTester(CommandTester):
             f"{context}: a false exit code: {error_output[-300:]}")
         return code in unlimited_codes
 
-    def test_reading_command(self, command, kind, name, limits):
+    def test_reading_command(self, command, resource_kind, unit, limits):
         """Run a command that changes nothing with each limit."""
         sandbox = self.new_sandbox(self.template)
         unlimited_code, before = self.start(sandbox, command)[0], files_without_locks(sandbox.folder)
         is_many = "--jobs" in command or command[:2] == ["device", "list"]
         for limit in limits:
-            context = f"{' '.join(command)}, {name} {limit}"
-            self.check_run(context, (unlimited_code,), *self.start(sandbox, command, kind, limit), is_many)
+            context = f"{' '.join(command)}, {unit} {limit}"
+            self.check_run(context, (unlimited_code,), *self.start(sandbox, command, resource_kind, limit), is_many)
             self.checks.check(files_without_locks(sandbox.folder) == before, f"{context}: changed something")
 
-    def test_writing_command(self, scenario, kind, name, limits):
+    def test_writing_command(self, scenario, resource_kind, unit, limits):
         """Run a scenario with each limit."""
         if scenario.name not in self.references:
             self.record_reference(scenario)
@@ -93,10 +93,10 @@ class LimitTester(CommandTester):
         old, new = reference.old_state, reference.new_state
         for limit in limits:
             sandbox = self.new_sandbox(reference.origin)
-            context = f"{scenario.name}, {name} {limit}"
+            context = f"{scenario.name}, {unit} {limit}"
             # 5: complete, but the replaced backup could not be removed.
             is_complete = self.check_run(
-                context, (0, 5, *scenario.partial_codes), *self.start(sandbox, scenario.command, kind, limit)
+                context, (0, 5, *scenario.partial_codes), *self.start(sandbox, scenario.command, resource_kind, limit)
             )
             state = scenario.read_state(sandbox)
             is_partial = False

@@ -118,11 +118,11 @@ def check_export(checks, program, dump_format, name, expected):
     code, document = program.json("export", name, "-o", "-", "--reveal")
     checks.check(code == 0 and len(document["items"]) == len(expected), f"{dump_format}: export has every item")
     for (table, attributes, secret), entry in zip(expected, document["items"]):
-        shown = {attribute: decoded_value(value) for attribute, value in entry["attributes"].items()}
+        exported_attributes = {attribute: decoded_value(value) for attribute, value in entry["attributes"].items()}
         expected_attributes = {attribute: expected_value(value) for attribute, value in attributes.items()}
         checks.check(
-            shown == expected_attributes,
-            f"{dump_format}: item {entry['index']}: expected {expected_attributes!r}, found {shown!r}")
+            exported_attributes == expected_attributes,
+            f"{dump_format}: item {entry['index']}: expected {expected_attributes!r}, found {exported_attributes!r}")
         checks.check(
             (base64.b64decode(entry["secret"]["base64"]) if "secret" in entry else None) == secret,
             f"{dump_format}: the secret of item {entry['index']}")
@@ -146,7 +146,7 @@ def check_plan(checks, program, dump_format, name, expected):
         document["source"]["kind"] == "dump"
         and document["dump"]["form"] == dump_format
         and document["target"]["same_device"] is None,
-        f"{dump_format}: the plan has its source",
+        f"{dump_format}: the plan names the dump as its source",
     )
 
 
@@ -175,7 +175,7 @@ def check_differences(checks, program):
     checks.check(
         [(item["secret_changed"], item["attributes"]) for item in document["changed"]] == [(True, [])],
         "diff lists the changed item")
-    # A dump without types of values does not differ in the attributes that both dumps have.
+    # A dump without value types is equal in all attributes that both dumps contain.
     (program.folder / "c.dump").write_bytes(dumps.table_dump(items, is_typed=False))
     code, document = program.json("diff", "a.dump", "c.dump", "--exit-code")
     checks.check(
@@ -286,29 +286,29 @@ def check_encrypted_entries(checks, program):
     )
 
     omitted_class = dumps.CLASS_NUMBERS["dku"]
-    is_undecryptable = [attributes["pdmn"] == "dku" for _, attributes, _ in dumps.report_order(items)]
+    are_undecryptable = [attributes["pdmn"] == "dku" for _, attributes, _ in dumps.report_order(items)]
     (program.folder / "keyless.dump").write_bytes(dumps.encrypted_dump(items, omitted_classes={omitted_class}))
     code, document = program.json("inspect", "keyless.dump", "--list")
     checks.check(
-        any(is_undecryptable) and document["dump"]["secrets"]["shut"] == sum(is_undecryptable) and code == 3,
+        any(are_undecryptable) and document["dump"]["secrets"]["shut"] == sum(are_undecryptable) and code == 3,
         f"encrypted entries without a key: {document['dump']['secrets']}, {code}")
     checks.check(
         [item.get("reason") for item in document["items"]]
-        == ["no-class-key" if flag else None for flag in is_undecryptable],
+        == ["no-class-key" if is_undecryptable else None for is_undecryptable in are_undecryptable],
         "encrypted entries without a key: each is listed with its reason",
     )
 
 
 def check_damaged_entries(checks, program):
-    """Check encrypted entries with exchanged secrets and with wrong keys."""
+    """Check encrypted entries with swapped secrets and with wrong keys."""
     items = dumps.make_items(SEED)
     root = plistlib.loads(dumps.encrypted_dump(items))
     entry, next_entry = root["keychainEntries"][:2]
     entry["data"], next_entry["data"] = next_entry["data"], entry["data"]
-    (program.folder / "exchanged.dump").write_bytes(plistlib.dumps(root))
-    code, document = program.json("inspect", "exchanged.dump")
+    (program.folder / "swapped.dump").write_bytes(plistlib.dumps(root))
+    code, document = program.json("inspect", "swapped.dump")
     checks.check(
-        document["dump"]["secrets"]["shut"] == 2, f"exchanged secrets of two entries: neither can be decrypted, {code}"
+        document["dump"]["secrets"]["shut"] == 2, f"swapped secrets of two entries: neither can be decrypted, {code}"
     )
 
     root = plistlib.loads(dumps.encrypted_dump(items))
@@ -326,16 +326,11 @@ def check_damaged_entries(checks, program):
 
 def check_digests(checks, program):
     """Check that wrong digests are reported, although the items are encrypted correctly."""
-    items = [
-        (
-            table,
-            dict(
-                attributes,
-                sha1=b"\0" * 20 if number < 3 else backup_items.digest(table, with_moments(attributes, secret))),
-            secret,
-        )
-        for number, (table, attributes, secret) in enumerate(dumps.make_items(SEED))
-    ]
+    items = []
+    for number, (table, attributes, secret) in enumerate(dumps.make_items(SEED)):
+        has_wrong_digest = number < 3
+        digest = bytes(20) if has_wrong_digest else backup_items.digest(table, values_for_digest(attributes, secret))
+        items.append((table, dict(attributes, sha1=digest), secret))
     (program.folder / "digests.dump").write_bytes(dumps.encrypted_dump(items))
     code, document = program.json("inspect", "digests.dump")
     remarks = [remark for remark in document["dump"]["remarks"] if "sha1" in remark]
@@ -344,7 +339,7 @@ def check_digests(checks, program):
         f"wrong digests of three entries: {remarks}, {code}")
 
 
-def with_moments(attributes, secret):
+def values_for_digest(attributes, secret):
     """Return attributes with dates as Moment, and the secret as v_Data."""
     values = {code: apple_der.Moment.from_datetime(value) if isinstance(value, datetime.datetime) else value
               for code, value in attributes.items()}
@@ -378,7 +373,7 @@ def check_unreadable_secrets(checks, program):
         result = program.run("export", name, "--format", "json", "-o", exported.name, "--reveal")
         output = exported.read_text(encoding="utf-8") if exported.exists() else ""
         items = json.loads(output)["items"] if output else []
-        # These two dumps do not have the lines that the tool writes, so their item has no attributes.
+        # These two dumps deviate from the tool's format, so no attributes are read.
         checks.check(
             result.returncode == 3 and (name in ("forged.txt", "cut.txt") or "anna" in output),
             f"{name}: the export has the item: {result.returncode}, {output!r}")

@@ -22,7 +22,7 @@ from checks import Checks
 from interop import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, PASSWORD, READERS, Program
 from keychain_backup_reader import Backup
 
-# Attributes that identify items of other kinds.
+# Attributes that identify items of other kinds than generic passwords.
 OTHER_IDENTIFYING_ATTRIBUTES = ("srvr", "ptcl", "port", "path", "klbl", "slnr", "atag")
 KEYCHAIN_FILE = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 # The files that a change of an item may change.
@@ -68,7 +68,7 @@ class BackupEditor:
         """Run a command on items, and check its exit code."""
         self.program.run("item", *arguments, "--password-file", self.work / "password", expect=expect)
 
-    def secret(self):
+    def write_secret(self):
         """Write a random secret to a file. Return the secret and the file's path."""
         content = self.rng.randbytes(self.rng.choice((0, 1, 15, 16, 40, 3000)))
         path = self.work / "secret"
@@ -76,7 +76,7 @@ class BackupEditor:
         path.chmod(0o600)
         return content, path
 
-    def key(self, service, account):
+    def added_identity(self, service, account):
         """Return the identity of an added item."""
         return identity("genp", {"svce": service, "acct": account, "agrp": GROUP})
 
@@ -94,7 +94,7 @@ class BackupEditor:
     def add_item(self, is_dry_run):
         """Add an item, or do so only as a dry run."""
         service, account = f"service {self.number}", self.rng.choice(("", "anna", "zoë", "*", "x" * 300))
-        content, path = self.secret()
+        content, path = self.write_secret()
         label = self.rng.choice((None, f"label {self.number}"))
         options = ([] if label is None else ["--label", label]) + (["-n"] if is_dry_run else [])
         protection = self.rng.choice(("when-unlocked", "after-first-unlock", "always"))
@@ -103,31 +103,32 @@ class BackupEditor:
             path, "--protection", protection, *options)
         if not is_dry_run:
             self.added.append((service, account))
-            self.items[self.key(service, account)] = (label, content)
+            self.items[self.added_identity(service, account)] = (label, content)
 
     def change_added_item(self, kind):
         """Change an item that was added before."""
         service, account = self.rng.choice(self.added)
         item_options = ["--service", service, "--access-group", GROUP]
-        old_item = self.items[self.key(service, account)]
+        old_item = self.items[self.added_identity(service, account)]
         if kind == "add duplicate":
+            _, secret_path = self.write_secret()
             self.call(
-                "add", self.path, *item_options, "--account", account, "--secret-file", self.secret()[1], expect=(1,))
+                "add", self.path, *item_options, "--account", account, "--secret-file", secret_path, expect=(1,))
         elif kind == "update":
-            content, path = self.secret()
+            content, path = self.write_secret()
             self.call(
                 "update", self.path, *item_options, "--new-secret-file", path, "--new-label", f"to {self.number}",
                 "--yes")
-            self.items[self.key(service, account)] = (f"to {self.number}", content)
+            self.items[self.added_identity(service, account)] = (f"to {self.number}", content)
         elif kind == "rename":
             self.call("update", self.path, *item_options, "--new-account", f"name {self.number}", "--yes")
-            del self.items[self.key(service, account)]
+            del self.items[self.added_identity(service, account)]
             self.added.remove((service, account))
             self.added.append((service, f"name {self.number}"))
-            self.items[self.key(service, f"name {self.number}")] = old_item
+            self.items[self.added_identity(service, f"name {self.number}")] = old_item
         else:
             self.call("delete", self.path, *item_options, "--yes")
-            del self.items[self.key(service, account)]
+            del self.items[self.added_identity(service, account)]
             self.added.remove((service, account))
 
 

@@ -112,6 +112,7 @@ class Backups:
     def copy(self, path):
         """Copy a backup, and return the path of the copy."""
         target = os.path.join(os.path.dirname(path), os.path.basename(path).replace(".", "-copy.", 1))
+        # A folder has no suffix, so "-copy" is appended to its name.
         target += "" if target.endswith(LAYOUTS[2:]) or "." in os.path.basename(target) else "-copy"
         return str((shutil.copytree if os.path.isdir(path) else shutil.copyfile)(path, target))
 
@@ -268,9 +269,9 @@ def fixture_secrets():
     return texts
 
 
-def expected_row(single):
+def expected_row(single_runs):
     """Return the row that the fleet should produce for a backup, derived from its single runs."""
-    verify, plan = single["verify"], single["plan"]
+    verify, plan = single_runs["verify"], single_runs["plan"]
     worst = verify if verify.code else plan
     verification, outlook = verify.document, plan.document
     row = {
@@ -285,9 +286,9 @@ def expected_row(single):
     return row
 
 
-def expected_items(single):
+def expected_items(single_runs):
     """Yield the rows that the fleet should produce for a backup's items, derived from its single runs."""
-    for item in single["plan"].document.get("items", ()):
+    for item in single_runs["plan"].document.get("items", ()):
         new, same = sorted(item["outcomes"], key=lambda outcome: outcome["same_device"])
         yield {
             "index": item["index"], "kind": item["kind"], "protection": item["protection"], "outcome": new["outcome"],
@@ -306,7 +307,7 @@ def has_members(rows, expected_rows):
 class KilledWorker:
     """A worker that was killed during a run."""
 
-    # The tasks that the worker had, and the backups that the run had finished.
+    # The number of tasks that the worker had, and the number of backups that the run had finished.
     task_count: int
     finished_count: int
     # The searched texts that the scheduler's memory contained afterwards.
@@ -332,13 +333,13 @@ class FleetChecks(Checks):
         )
         equal_count = 0
         for row in rows:
-            single = expected_runs[row["path"]]
-            expected = expected_row(single)
+            single_runs = expected_runs[row["path"]]
+            expected = expected_row(single_runs)
             if expected["code"] in (2, 3) and expected["error"] is None:
                 # A single run has no error with these codes, but the fleet gives a reason.
                 expected.update(error=row["error"], why=row["why"])
             differences = {name: (row[name], value) for name, value in expected.items() if row[name] != value}
-            has_equal_items = has_members(items.get(row["path"], []), list(expected_items(single)))
+            has_equal_items = has_members(items.get(row["path"], []), list(expected_items(single_runs)))
             is_equal = not differences and has_equal_items
             self.check(is_equal, f"{title}: {row['path']!r}: {differences or 'its items'}")
             equal_count += is_equal
@@ -482,11 +483,13 @@ class FleetChecks(Checks):
                     f"{len(paths) / seconds / CORE_COUNT:6.2f} per second and core; "
                     f"{1000 * cpu_seconds / len(paths):6.1f} ms of CPU time each"
                 )
-            two, four = (statistics.median(turn[index][0] / turn[2][0] for turn in turns) for index in (0, 1))
+            ratio_to_two, ratio_to_four = (
+                statistics.median(turn[index][0] / turn[2][0] for turn in turns) for index in (0, 1))
             print(
-                f"speed, {title}: ratio to xargs -P2 {two:.2f}, to xargs -P4 {four:.2f}, median of {repeats} turns"
+                f"speed, {title}: ratio to xargs -P2 {ratio_to_two:.2f}, to xargs -P4 {ratio_to_four:.2f}, "
+                f"median of {repeats} turns"
             )
-            self.check(two >= minimum, f"{title}: the fleet is slower than xargs -P2: {two:.2f}")
+            self.check(ratio_to_two >= minimum, f"{title}: the fleet is slower than xargs -P2: {ratio_to_two:.2f}")
 
     def run_xargs(self, process_count, paths):
         """Return the elapsed seconds and the CPU seconds of `xargs`.
@@ -553,5 +556,4 @@ def main():
 
 
 if __name__ == "__main__":
-
     sys.exit(main())

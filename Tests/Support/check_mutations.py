@@ -60,7 +60,7 @@ class SeedError(Exception):
 
 
 def seeded(text, mutation):
-    """Return the text of a file with one more choice."""
+    """Return the text of a file with a choice between an original excerpt and its change."""
     before, original, after = mutation.parts
     context = before + original + after
     count = text.count(context)
@@ -75,7 +75,7 @@ def seeded(text, mutation):
 
 
 def with_import(text):
-    """Return the text of a file that can use the number."""
+    """Return the text of a file with an import of Basics, which declares `seededChange`."""
     if re.search(r"^\s*(\w+ )?import Basics$", text, re.MULTILINE):
         return text
     return "import Basics\n" + text

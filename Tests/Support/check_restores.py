@@ -3,8 +3,8 @@
 
     check_restores.py PROGRAM [--only NAME] [--jobs 2]
 
-Both restores must have the same exit code and id. A restore that is refused or fails must not change its target. After
-any other restore, both targets must have the same number of items. The backups are the faulty backups of
+Both restores must have the same exit code and error id. A restore that is refused or fails must not change its target.
+After any other restore, both targets must have the same number of items. The backups are the faulty backups of
 `backup_faults`, and a valid backup of each base. Each is restored without and with `--accept-damage`, and with
 `--existing merge`. Exit 1 if a check fails.
 """
@@ -54,7 +54,7 @@ class RestoreTargets:
         shutil.copytree(template, folder)
 
     def files(self):
-        """Return digests of all files, except for a device's lock, which contains the process that held it last."""
+        """Return digests of all files, except for a device's lock file, which names the last holder of the lock."""
         return {
             str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(self.folder.rglob("*")) if path.is_file() and path.name != "lock"}

@@ -84,8 +84,8 @@ class Schemas:
     @staticmethod
     def schema_name(document):
         """Return the name of the schema for a document's format."""
-        text = document.get("format") if isinstance(document, dict) else None
-        return text.replace("/", "-") + ".schema.json" if isinstance(text, str) else "none"
+        format_id = document.get("format") if isinstance(document, dict) else None
+        return format_id.replace("/", "-") + ".schema.json" if isinstance(format_id, str) else "none"
 
 
 def commands_with_json(program):
@@ -294,7 +294,7 @@ def verify_and_compare_backups(session):
 
 
 def examine_many_backups(session):
-    """Run commands on a folder of backups, with a list of passwords, a file of results, and a case report."""
+    """Run commands on a folder of backups, with a password list, a results file, and a case report."""
     run = session.run
     (session.folder / "shelf").mkdir()
     for name in ("one", "two"):
@@ -368,28 +368,28 @@ PASSWORD_OPTION = "--password-file password"
 
 def plans_and_restores(session):
     """Run plans with and without expectations, and restores."""
-    run, secret = session.run, PASSWORD_OPTION
-    run(f"plan family.backup --to new-phone {secret}")
-    run(f"plan family.backup --to new-phone {secret} --existing merge --exit-code", exit_code=2)
-    run(f"plan family.backup --to old-phone {secret}")
+    run, password_option = session.run, PASSWORD_OPTION
+    run(f"plan family.backup --to new-phone {password_option}")
+    run(f"plan family.backup --to new-phone {password_option} --existing merge --exit-code", exit_code=2)
+    run(f"plan family.backup --to old-phone {password_option}")
     run("plan plain.backup/ --to new-phone")
-    run(f"plan hostile.backup --to new-phone {secret}")
+    run(f"plan hostile.backup --to new-phone {password_option}")
     plans_without_target(session)
     run("plan family.backup --to new-phone --password-file wrong", exit_code=12)
-    run(f"plan family.backup --to new-phone {secret} -o move.plan")
+    run(f"plan family.backup --to new-phone {password_option} -o move.plan")
     session.validate(session.document("move.plan"), "plan -o")
     plan_with_damaged_item(session)
-    run(f"restore family.backup --to new-phone {secret} -n")
-    run(f"restore family.backup --to new-phone {secret}", exit_code=64)
-    run(f"restore family.backup --to new-phone --plan move.plan {secret} --yes")
-    run(f"restore family.backup --to new-phone --plan move.plan {secret} --yes", exit_code=16)
+    run(f"restore family.backup --to new-phone {password_option} -n")
+    run(f"restore family.backup --to new-phone {password_option}", exit_code=64)
+    run(f"restore family.backup --to new-phone --plan move.plan {password_option} --yes")
+    run(f"restore family.backup --to new-phone --plan move.plan {password_option} --yes", exit_code=16)
     run("restore plain.backup/ --to new-phone", exit_code=14)
     run("restore plain.backup/ --to old-phone --yes --existing replace", exit_code=3)
     for flag in ("--compare", "--by-app", "--audit", "--redact"):
-        run(f"plan family.backup --to new-phone {secret} {flag}")
+        run(f"plan family.backup --to new-phone {password_option} {flag}")
     plans_with_expectations(session)
-    run(f"why family.backup --service chat.example {secret}")
-    run(f"why family.backup --service nowhere {secret}", exit_code=4)
+    run(f"why family.backup --service chat.example {password_option}")
+    run(f"why family.backup --service nowhere {password_option}", exit_code=4)
     run("why old-phone --kind key")
 
 
@@ -478,18 +478,18 @@ def database_without_keys(session):
 
 def plans_without_target(session):
     """Check plans without a target: of backups, with and without their source device, and of a device."""
-    secret = PASSWORD_OPTION
-    for line in (f"plan family.backup {secret}", f"plan family.backup {secret} --redact", "plan plain.backup/",
-                 f"plan family.backup {secret} --source old-phone", "plan old-phone", "plan old-phone --no-password"):
+    with_password = f"plan family.backup {PASSWORD_OPTION}"
+    for line in (with_password, f"{with_password} --redact", "plan plain.backup/",
+                 f"{with_password} --source old-phone", "plan old-phone", "plan old-phone --no-password"):
         document = session.run(line)
         for future in (document or {"futures": [{"total": 0}]})["futures"]:
             counts = [future.get(name) or 0 for name in (
                 "arrives", "expected", "stays_behind", "unreadable", "never_in_backup", "not_in_this_backup")]
             session.check(future["total"] == 22 == sum(counts), f"{line}: each of 22 items is counted once")
-    session.run(f"plan family.backup {secret} --exit-code", exit_code=2)
+    session.run(f"{with_password} --exit-code", exit_code=2)
     session.run("plan family.backup --existing merge", exit_code=64)
     for flag in ("--compare", "--by-app", "--audit"):
-        session.run(f"plan family.backup {secret} {flag}")
+        session.run(f"{with_password} {flag}")
 
 
 def plan_with_damaged_item(session):

@@ -77,8 +77,9 @@ class Simulator:
         for path in list(self.database.parent.iterdir()):
             path.unlink()
         items = dumps.make_items(number, count=rng.randrange(2, 30))
-        in_log = rng.randrange(1, len(items) + 1) if has_log else 0
-        databases.Writer(number, STORES[rng.randrange(len(STORES))]).write(str(self.database), items, in_log)
+        log_item_count = rng.randrange(1, len(items) + 1) if has_log else 0
+        databases.Writer(number, STORES[rng.randrange(len(STORES))]).write(
+            str(self.database), items, log_item_count)
         return len(items)
 
     def change(self, rng):
@@ -134,7 +135,7 @@ def check_state(checks, program, folder, number, seed):
     if saved.returncode != 0:
         return []
     checks.check(simulator.files() == before, f"{name}: snapshot changed the Simulator's files")
-    content = (folder / "saved.db").read_bytes()
+    snapshot_content = (folder / "saved.db").read_bytes()
     kinds = []
     for round_number in range(2):
         kinds.append(simulator.change(rng))
@@ -142,13 +143,14 @@ def check_state(checks, program, folder, number, seed):
         checks.check(simulator.rows() != saved_rows, f"{context}: nothing changed before the restore")
         restored = simulator.run("simulator", "restore", "Devices/UDID", "saved.db", "--yes")
         checks.check(restored.returncode == 0, f"{context}: restore: {restored.returncode} {restored.stderr[-300:]}")
-        checks.check(simulator.database.read_bytes() == content, f"{context}: the database differs from the snapshot")
+        checks.check(
+            simulator.database.read_bytes() == snapshot_content, f"{context}: the database differs from the snapshot")
         checks.check(not simulator.journals(), f"{context}: left {simulator.journals()}")
-        checks.check((folder / "saved.db").read_bytes() == content, f"{context}: the snapshot itself changed")
+        checks.check((folder / "saved.db").read_bytes() == snapshot_content, f"{context}: the snapshot itself changed")
         checks.check(simulator.rows() == saved_rows, f"{context}: SQLite reads other rows than before")
         again = simulator.run("simulator", "restore", "Devices/UDID", "saved.db", "--yes")
         checks.check(
-            again.returncode == 0 and simulator.database.read_bytes() == content,
+            again.returncode == 0 and simulator.database.read_bytes() == snapshot_content,
             f"{context}: a second restore differs")
     checks.check(
         simulator.run("verify", "Devices/UDID").returncode == 0, f"{name}: verify finds a fault after the restore")

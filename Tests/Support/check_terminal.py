@@ -221,8 +221,7 @@ def open_pipe_causes_no_delay(keyhaul, folder):
 
 def quick_command_is_not_stopped(keyhaul, folder):
     """The end of a quick password command is never taken for a stop, which would also stop Keyhaul."""
-    # The process group is one that a shell of the same session could continue. The system ignores stop signals to a
-    # group that no other process of the session could continue.
+    # A shell of the same session could continue this process group. The system ignores stop signals to other groups.
     for _ in range(600):
         process = subprocess.Popen(
             [keyhaul, "verify", "b", "--quiet", "--password-command", f"echo '{SECRET}'"], cwd=folder,

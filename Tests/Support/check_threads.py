@@ -29,29 +29,29 @@ MAX_REFUSED_STARTS, TIMEOUT_SECONDS = 20, 30
 
 def reading_commands(short):
     """Yield commands that change nothing in the folder, or write files whose contents are not checked."""
-    key = ["--password-file", OLD_PASSWORD]
+    password_options = ["--password-file", OLD_PASSWORD]
     yield ["inspect", "b"]
-    yield ["inspect", "b.zip", "--list", *key]
-    yield ["verify", "b", *key]
-    yield ["verify", "b.tar.zst", *key]
-    yield ["verify", "b", "b.tar", "b.zip", "bare", "--jobs", "4", *key]
-    yield ["verify", "many", "b", "b.tar", "--jobs", "3", "--format", "csv", *key]
-    yield ["inspect", "b", "b.tar", "b.zip", "bare", "--jobs", "4", *key]
-    yield ["diff", "b", "many", *key]
-    yield ["diff", "b", "phone", *key]
-    yield ["item", "find", "b", *key]
+    yield ["inspect", "b.zip", "--list", *password_options]
+    yield ["verify", "b", *password_options]
+    yield ["verify", "b.tar.zst", *password_options]
+    yield ["verify", "b", "b.tar", "b.zip", "bare", "--jobs", "4", *password_options]
+    yield ["verify", "many", "b", "b.tar", "--jobs", "3", "--format", "csv", *password_options]
+    yield ["inspect", "b", "b.tar", "b.zip", "bare", "--jobs", "4", *password_options]
+    yield ["diff", "b", "many", *password_options]
+    yield ["diff", "b", "phone", *password_options]
+    yield ["item", "find", "b", *password_options]
     yield ["item", "find", "phone"]
-    yield ["plan", "b", "--to", "other", *key]
-    yield ["plan", "b", "--to", "other", "--compare", *key]
-    yield ["plan", "many", "--to", "other", *key]
-    yield ["restore", "b", "--to", "other", "--dry-run", "--yes", *key]
-    yield ["why", "b", "--access-group", CHAT, *key]
+    yield ["plan", "b", "--to", "other", *password_options]
+    yield ["plan", "b", "--to", "other", "--compare", *password_options]
+    yield ["plan", "many", "--to", "other", *password_options]
+    yield ["restore", "b", "--to", "other", "--dry-run", "--yes", *password_options]
+    yield ["why", "b", "--access-group", CHAT, *password_options]
     yield ["convert", "b", "-o", "-"]
-    yield ["export", "b.tar", "--files", "out", "--dry-run", *key]
+    yield ["export", "b.tar", "--files", "out", "--dry-run", *password_options]
     yield ["device", "list"]
     yield ["device", "show", "phone"]
-    yield ["rekey", "b", *key, "--new-password-file", NEW_PASSWORD, "--rounds", "1", "--dry-run"]
-    yield ["backup", "phone", "-o", "new.tar", *key, "--rounds", "1", "--yes", "--dry-run"]
+    yield ["rekey", "b", *password_options, "--new-password-file", NEW_PASSWORD, "--rounds", "1", "--dry-run"]
+    yield ["backup", "phone", "-o", "new.tar", *password_options, "--rounds", "1", "--yes", "--dry-run"]
     if not short:
         yield ["demo"]
         yield ["explain", "device-bound"]
@@ -69,14 +69,14 @@ class ThreadTester(CommandTester):
              str(pathlib.Path(__file__).with_name("thread_starts.c")), "-ldl"], check=True)
         self.runs, self.refused, self.hangs, self.codes, self.longest = 0, 0, 0, {}, 0
 
-    def start(self, sandbox, command, first=0, last=0, limits=None):
+    def start(self, sandbox, command, first=0, last=0, set_limits=None):
         """Run a command.
 
         Return the exit code (None if it hung), the output, and the numbers of all and of refused thread starts.
         """
         self.count.unlink(missing_ok=True)
         environment = dict(os.environ, TERM="xterm", SWIFT_BACKTRACE="enable=no")
-        if limits is None:
+        if set_limits is None:
             environment |= {
                 "LD_PRELOAD": str(self.library), "KEYHAUL_THREADS_FIRST": str(first), "KEYHAUL_THREADS_LAST": str(last),
                 "KEYHAUL_THREADS_COUNT": str(self.count)}
@@ -84,7 +84,7 @@ class ThreadTester(CommandTester):
         output, started = bytearray(), time.perf_counter()
         process = subprocess.Popen(
             [self.program, *map(str, command), "--home", "home", "--no-input"], cwd=sandbox.folder,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=inner, env=environment, preexec_fn=limits)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=inner, env=environment, preexec_fn=set_limits)
         os.close(inner)
         reader = threading.Thread(target=read_to_end, args=(outer, output))
         reader.start()
@@ -161,12 +161,13 @@ class ThreadTester(CommandTester):
                 has_changed=bool(changed))
         return starts
 
-    def test_with_limits(self, command, name, limits):
-        """Run a command with a system limit."""
+    def test_with_limits(self, command, limit_text, set_limits):
+        """Run a command with a system limit, which `set_limits` sets in the new process."""
         sandbox = self.new_sandbox(self.template)
-        code, error_output, _, _ = self.start(sandbox, command, limits=limits)
+        code, error_output, _, _ = self.start(sandbox, command, set_limits=set_limits)
         self.check_run(
-            f"{' '.join(command)}, {name}", 0 if code == 3 else code, error_output, is_complete=True, has_changed=False)
+            f"{' '.join(command)}, {limit_text}", 0 if code == 3 else code, error_output, is_complete=True,
+            has_changed=False)
 
 
 def read_to_end(terminal, output):
@@ -186,7 +187,7 @@ def minimum_memory(tester, command):
     low, high = 64 << 20, 4 << 30
     while high - low > 4 << 20:
         middle = (low + high) // 2
-        code = tester.start(tester.new_sandbox(tester.template), command, limits=limit_memory(middle))[0]
+        code = tester.start(tester.new_sandbox(tester.template), command, set_limits=limit_memory(middle))[0]
         low, high = (low, middle) if code in (0, 3) else (middle, high)
     return high
 
@@ -206,7 +207,10 @@ def test_memory_limits(tester, short):
 
 
 def one_of_each_kind(scenarios):
-    """Return one of the scenarios that differ only in the backup's layout. Large scenarios are left out."""
+    """Return one scenario of each kind, without the large scenarios.
+
+    Scenarios of one kind differ only in the backup's layout.
+    """
     scenarios_by_kind = {}
     for scenario in scenarios:
         has_suffix = scenario.name.endswith(("/", ".tar", ".zip", ".zst"))

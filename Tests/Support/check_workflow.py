@@ -40,7 +40,7 @@ def code_block(language):
 
 def parse_steps(text):
     """Return the steps of the workflow's only job. An unknown kind of line ends the check."""
-    result, in_steps = [], False
+    steps, in_steps = [], False
     for line in text.split("\n"):
         if line.strip() == "steps:":
             in_steps = True
@@ -49,18 +49,18 @@ def parse_steps(text):
             uses = re.fullmatch(r" {8}uses: (.+)", line)
             member = re.fullmatch(r" {10}(\w+): (.+)", line)
             if name:
-                result.append({"name": name.group(1), "uses": None, "with": {}, "run": []})
+                steps.append({"name": name.group(1), "uses": None, "with": {}, "run": []})
             elif uses:
-                result[-1]["uses"] = uses.group(1)
+                steps[-1]["uses"] = uses.group(1)
             elif re.fullmatch(r" {8}(with:|run: \|)", line):
                 pass
-            elif result[-1]["uses"] and member:
-                result[-1]["with"][member.group(1)] = member.group(2)
-            elif not result[-1]["uses"] and re.match(r" {10}\S", line):
-                result[-1]["run"].append(line[10:])
+            elif steps[-1]["uses"] and member:
+                steps[-1]["with"][member.group(1)] = member.group(2)
+            elif not steps[-1]["uses"] and re.match(r" {10}\S", line):
+                steps[-1]["run"].append(line[10:])
             else:
                 fail("the workflow cannot be parsed", f"unknown kind of line: {line!r}")
-    return result
+    return steps
 
 
 def system_packages():

@@ -31,6 +31,8 @@ VOLATILE_MEMBERS = ("made", "checksum", "unlocked_in_seconds", "unlock_seconds")
 BUSY = 11
 # The exit code of `item find` if nothing matches.
 NO_MATCH = 4
+# The exit code for differences.
+DIFFERS = 2
 WRONG_PASSWORD = 12
 
 
@@ -52,18 +54,22 @@ class Writer:
 
     def command(self, backup, index):
         """Return the command."""
-        key = ["--password-file", OLD_PASSWORD]
+        password_options = ["--password-file", OLD_PASSWORD]
         service = ["--service", f"added-{index}", "--account", "anna", "--access-group", GROUP]
         return {
-            "item add": ["item", "add", backup, "--in-place", *service, "--secret-file", "secret", *key],
+            "item add": [
+                "item", "add", backup, "--in-place", *service, "--secret-file", "secret", *password_options],
             "item update": [
                 "item", "update", backup, "--in-place", "--service", "kept", "--new-label", f"label-{index}", "--yes",
-                *key],
-            "item delete": ["item", "delete", backup, "--in-place", "--service", f"gone-{index}", "--yes", *key],
-            "rekey": ["rekey", backup, "--in-place", *key, "--new-password-file", f"password-{index}", "--rounds", "1"],
-            "seal": ["seal", backup, *key],
+                *password_options],
+            "item delete": [
+                "item", "delete", backup, "--in-place", "--service", f"gone-{index}", "--yes", *password_options],
+            "rekey": [
+                "rekey", backup, "--in-place", *password_options, "--new-password-file", f"password-{index}",
+                "--rounds", "1"],
+            "seal": ["seal", backup, *password_options],
             "convert": ["convert", "other", "-o", output_argument(backup), "--yes"],
-            "backup": ["backup", "phone", "-o", output_argument(backup), *key, "--rounds", "1", "--yes"],
+            "backup": ["backup", "phone", "-o", output_argument(backup), *password_options, "--rounds", "1", "--yes"],
         }[self.name]
 
     def apply(self, state, index, replacements):
@@ -103,14 +109,14 @@ def output_argument(backup):
 
 def reading_command(name, backup):
     """Return a command that reads a backup."""
-    key = ["--password-file", OLD_PASSWORD]
+    password_options = ["--password-file", OLD_PASSWORD]
     return {
-        "verify": ["verify", backup, *key, "--json"],
-        "inspect": ["inspect", backup, *key, "--json"],
-        "item find": ["item", "find", backup, *key, "--json"],
-        "export": ["export", backup, "-o", "out.json", "--format", "json", *key, "--yes"],
-        "plan": ["plan", backup, "--to", "target", *key, "--json"],
-        "diff": ["diff", backup, "other", *key, "--json"],
+        "verify": ["verify", backup, *password_options, "--json"],
+        "inspect": ["inspect", backup, *password_options, "--json"],
+        "item find": ["item", "find", backup, *password_options, "--json"],
+        "export": ["export", backup, "-o", "out.json", "--format", "json", *password_options, "--yes"],
+        "plan": ["plan", backup, "--to", "target", *password_options, "--json"],
+        "diff": ["diff", backup, "other", *password_options, "--json"],
         "convert to another": ["convert", backup, "-o", "copy.tar", "--yes"],
     }[name]
 
@@ -124,12 +130,13 @@ def without_times(value):
 
 def difference(first, second):
     """Return the first difference of two results, with 60 characters of context."""
-    text, other_text = str(first), str(second)
-    start = next(
-        (position for position, (left, right) in enumerate(zip(text, other_text)) if left != right),
-        min(len(text), len(other_text))
+    first_text, second_text = str(first), str(second)
+    position = next(
+        (position for position, (left, right) in enumerate(zip(first_text, second_text)) if left != right),
+        min(len(first_text), len(second_text))
     )
-    return f"{text[max(start - 60, 0):start + 60]} instead of {other_text[max(start - 60, 0):start + 60]}"
+    context = slice(max(position - 60, 0), position + 60)
+    return f"{first_text[context]} instead of {second_text[context]}"
 
 
 class ConcurrentRunner:
@@ -180,9 +187,9 @@ class ConcurrentRunner:
         for service in ("kept", "gone-1", "gone-2"):
             self.add("phone", service)
         self.add("other", "elsewhere")
-        key = ["--password-file", OLD_PASSWORD, "--rounds", "1", "--yes"]
-        self.run_checked("backup", "phone", "-o", "b/", *key)
-        self.run_checked("backup", "other", "-o", "other/", *key)
+        password_options = ["--password-file", OLD_PASSWORD, "--rounds", "1", "--yes"]
+        self.run_checked("backup", "phone", "-o", "b/", *password_options)
+        self.run_checked("backup", "other", "-o", "other/", *password_options)
         # A new backup of the phone differs from the existing one.
         self.add("phone", "newer")
         shutil.copytree(self.template / "b", self.template / "bare")
@@ -190,7 +197,8 @@ class ConcurrentRunner:
         for name in ("b", "bare"):
             for suffix in (".tar", ".zip"):
                 self.run_checked("convert", name, "-o", name + suffix)
-        self.run_checked("backup", "phone", "-o", "sample/", *key)
+        self.run_checked("backup", "phone", "-o", "sample/", *password_options)
+        # The states of the backups with which `convert` and `backup` replace the existing one.
         self.replacements = {
             "other": self.state(self.template, "other")[0],
             "phone": self.state(self.template, "sample")[0],
@@ -205,8 +213,8 @@ class ConcurrentRunner:
     def state(self, folder, backup):
         """Return the state of a backup, or None and the reason why it cannot be read."""
         for password in (OLD_PASSWORD, "password-1", "password-2"):
-            key = ["--password-file", password]
-            code, output, error_output = self.run(folder, "item", "find", backup, *key, "--json")
+            password_options = ["--password-file", password]
+            code, output, error_output = self.run(folder, "item", "find", backup, *password_options, "--json")
             if code == WRONG_PASSWORD:
                 continue
             if code not in (0, NO_MATCH):
@@ -214,7 +222,7 @@ class ConcurrentRunner:
             items = frozenset(
                 (item["attributes"]["svce"], item["attributes"].get("labl"))
                 for item in json.loads(output)["items"])
-            code, output, error_output = self.run(folder, "verify", backup, *key, "--json")
+            code, output, error_output = self.run(folder, "verify", backup, *password_options, "--json")
             if code != 0:
                 return None, f"verify exits with {code}: {error_output} {output[:400]}"
             return State(password, self.has_valid_seal(json.loads(output)), items), None
@@ -313,7 +321,7 @@ class ConcurrentRunner:
     def read_result_of(self, reader, folder, backup, finished_run=None):
         """Return a reader's exit code and result, without times, of a finished run or else of a new run."""
         code, output, _ = finished_run or self.run(folder, *reading_command(reader, backup))
-        if code != 0 and code not in (NO_MATCH, 2):
+        if code not in (0, NO_MATCH, DIFFERS):
             return code, None
         if reader == "export":
             output = (folder / "out.json").read_bytes()

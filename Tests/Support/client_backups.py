@@ -1,4 +1,4 @@
-"""Compare the backups and devices that clients of a served device wrote with the expected ones."""
+"""Compare the contents that clients of a served device wrote to backups and devices with the expected contents."""
 
 import collections
 import dataclasses
@@ -92,7 +92,7 @@ def content_differences(contents, other_contents):
 
 # Restores
 
-def _text(value):
+def _shown_value(value):
     """Return an attribute as a plan shows it."""
     if value is None:
         return None
@@ -105,7 +105,7 @@ def shown_attributes(entry):
     """Return the attributes of an item that a plan shows, to find it in the plan's list of removed items."""
     attributes = entry["attributes"]
     return tuple(
-        [entry["kind"]] + [_text(attributes.get(code)) for code in ("labl", "acct", "svce", "srvr", "agrp")])
+        [entry["kind"]] + [_shown_value(attributes.get(code)) for code in ("labl", "acct", "svce", "srvr", "agrp")])
 
 
 def remaining_items(plan, device_entries):

@@ -57,7 +57,7 @@ def truncated(content, size):
 
 
 def export_with_keyhaul(program, work, path, password):
-    """Export the files with Keyhaul. Return them by domain and path, or None without files, and the exit code."""
+    """Export the files with Keyhaul. Return them by domain and path, or None if the export fails, and the exit code."""
     target = work / "exported"
     command = [program, "export", path, "--files", target, "--home", work / "home", "--no-input", "--quiet"]
     if password is not None:
@@ -88,7 +88,7 @@ def extract_with_reader(read, path, password, work):
 
 
 def backups():
-    """Return the backups as (name, kind, options, function that writes the backup)."""
+    """Yield the backups as (name, kind, options, function that writes the backup)."""
     for case in CASES:
         if case.suffix is None:
             yield case.name, "valid", case.options, lambda folder, case=case: case.write(folder)[0]
@@ -114,14 +114,14 @@ def compare_backup(program, work, backup, counts):
             continue
         sizes = {f"{file.domain}/{file.path}": len(file.content) if file.size is None else file.size
                  for file in options.files if file.is_regular} if reader in TRUNCATING_READERS else {}
-        different = [
+        different_files = [
             file
             for file, content in reader_files.items()
             if file not in keyhaul_files
             or content not in (keyhaul_files[file], truncated(keyhaul_files[file], sizes.get(file)))
         ]
-        if different:
-            differences.append(f"{name}: {reader} has different or additional files: {different[:3]}")
+        if different_files:
+            differences.append(f"{name}: {reader} has different or additional files: {different_files[:3]}")
         else:
             counts[kind, reader, "equal"] += 1
     counts[kind, "none"] += not any_reader_opened

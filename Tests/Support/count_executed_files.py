@@ -18,7 +18,7 @@ import tempfile
 
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
-    compiler = pathlib.Path(shutil.which("swiftc")).resolve().parent
+    toolchain = pathlib.Path(shutil.which("swiftc")).resolve().parent
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         for name, text in [("old.pin", "135790\n"), ("new.pin", "2468\n"), ("password", "correct horse\n")]:
@@ -41,16 +41,16 @@ def main():
             if process.returncode != 0:
                 sys.exit(f"error: {' '.join(call)} ended with {process.returncode}\n{process.stdout}")
             if call[0] != "device":
-                files = executed_files(program, profile, compiler)
+                files = executed_files(program, profile, toolchain)
                 print(f"{call[0]:<8} {len(files):>4} files in {len({module_name(file) for file in files}):>3} modules")
 
 
-def executed_files(program, profile, compiler):
+def executed_files(program, profile, toolchain):
     """Return the source files with a function that ran."""
     merged = profile.with_suffix(".profdata")
-    subprocess.run([compiler / "llvm-profdata", "merge", "-o", merged, profile], check=True)
+    subprocess.run([toolchain / "llvm-profdata", "merge", "-o", merged, profile], check=True)
     report = subprocess.run(
-        [compiler / "llvm-cov", "export", "-summary-only", "-instr-profile", merged, program], check=True,
+        [toolchain / "llvm-cov", "export", "-summary-only", "-instr-profile", merged, program], check=True,
         stdout=subprocess.PIPE)
     files = json.loads(report.stdout)["data"][0]["files"]
     return [

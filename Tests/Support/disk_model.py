@@ -1,8 +1,8 @@
 """Model what a disk may contain after a power cut, given a recorded log of changes.
 
 Names and contents are separate. A sync of a file makes its contents safe, and a sync of a folder makes its names safe.
-Of each unsynced write, all, nothing or some 512-byte sectors may be on the disk. Of the unsynced changes of names,
-any number may be on the disk, but in order: a file system's journal keeps the order of names, but not of contents.
+An unsynced write may have reached the disk completely, not at all, or in some of its 512-byte sectors. Unsynced changes
+of names reach the disk in order, because a file system's journal keeps their order, but the last ones may be missing.
 Source: POSIX `fsync`.
 """
 
@@ -160,7 +160,7 @@ class Disk:
     def sync(self, node):
         if isinstance(node, File):
             return node.sync()
-        # A sync makes the folder's names safe. A name that moved between two folders is safe in both.
+        # A sync makes the folder's names safe. A move to or from a different folder stays pending for that folder.
         node.safe = dict(node.current)
         self.pending = [moves for moves in self.pending if any(folder is not node for folder, _, _ in moves)]
 

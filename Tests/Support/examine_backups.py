@@ -52,16 +52,16 @@ class Examination:
     def __init__(self, program, folder):
         self.program, self.folder = pathlib.Path(program).resolve(), folder
         self.shelf, self.passwords = folder / "shelf", folder / "passwords"
-        self.checks, self.failures = 0, []
+        self.check_count, self.failures = 0, []
         self.encrypted = {}
 
-    def check(self, condition, text):
-        self.checks += 1
+    def check(self, condition, message):
+        self.check_count += 1
         if not condition:
-            self.failures.append(text)
+            self.failures.append(message)
 
     def write(self):
-        """Write the backups, a file for each password, and the list of passwords."""
+        """Write the backups, a file for each password, and the password list."""
         password_files = {}
         lines = []
         cases = {case.name: case for case in CASES}
@@ -109,7 +109,7 @@ class Examination:
     def check_verification(self):
         """Check the rows of `verify`."""
         rows = self.rows("verify")
-        pages = {topic["id"] for topic in json.loads(self.run("explain", "--json").stdout)["topics"]}
+        topic_ids = {topic["id"] for topic in json.loads(self.run("explain", "--json").stdout)["topics"]}
         result_codes = {}
         for name in VALID:
             row = rows.get(f"good-{name}", {})
@@ -129,7 +129,7 @@ class Examination:
             self.check(len(warnings) == len(set(warnings)), f"{row['path']}: a warning is repeated: {warnings}")
         for result, codes in result_codes.items():
             self.check(len(codes) == 1, f"the result {result} has the codes {sorted(codes)}")
-            self.check(result in pages, f"explain has no page for {result}")
+            self.check(result in topic_ids, f"explain has no page for {result}")
 
     def check_inspection(self):
         """Check the rows of `inspect`."""
@@ -198,8 +198,8 @@ def main():
         examination.check_case_report()
     for failure in examination.failures:
         print(f"FAIL {failure}")
-    print(f"31 backups: {examination.checks} checks, {len(examination.failures)} failed")
-    return 1 if examination.failures or not examination.checks else 0
+    print(f"31 backups: {examination.check_count} checks, {len(examination.failures)} failed")
+    return 1 if examination.failures or not examination.check_count else 0
 
 
 if __name__ == "__main__":

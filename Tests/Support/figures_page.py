@@ -17,7 +17,7 @@ import sys
 
 
 def conditions(program):
-    """Return two sentences: the measured version and the machine, and its load."""
+    """Return two sentences: one about the measured version and the machine, and one about the machine's load."""
     output = subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout
     version = output.splitlines()[0]
     cpu_info = pathlib.Path("/proc/cpuinfo")
@@ -40,7 +40,7 @@ def replace_lines(page, mark, lines):
 
 
 def table(figures):
-    """Return the lines of a table of figures."""
+    """Yield the lines of a table of figures."""
     yield "| subject | figure | goal | reached | for comparison |"
     yield "| --- | --- | --- | --- | --- |"
     for figure in figures:

@@ -212,7 +212,7 @@ def item_differences(expected, found, only_expected):
     return lines
 
 
-def same_items(checks, text, expected, found, only_expected=False):
+def check_same_items(checks, context, expected, found, only_expected=False):
     """Check that two lists have the same items with the same attributes, dates and secrets.
 
     With `only_expected`, the found items may have more attributes than the expected ones.
@@ -220,10 +220,10 @@ def same_items(checks, text, expected, found, only_expected=False):
     expected_items, found_items = ({identity(item): item for item in group} for group in (expected, found))
     checks.check(
         len(expected_items) == len(expected) and len(found_items) == len(found),
-        f"{text}: no two items have one identity")
+        f"{context}: no two items have one identity")
     missing, extra = expected_items.keys() - found_items.keys(), found_items.keys() - expected_items.keys()
     checks.check(
-        not missing and not extra, f"{text}: the same {len(expected_items)} items",
+        not missing and not extra, f"{context}: the same {len(expected_items)} items",
         f"missing {sorted(missing)}, unexpected {sorted(extra)}")
     attribute_count = date_count = 0
     faults = []
@@ -235,7 +235,7 @@ def same_items(checks, text, expected, found, only_expected=False):
         date_count += len(DATES & set(item[1]))
     checks.check(
         not faults,
-        f"{text}: {attribute_count} attributes ({date_count} dates) and {len(common_names)} secrets equal",
+        f"{context}: {attribute_count} attributes ({date_count} dates) and {len(common_names)} secrets equal",
         "\n        ".join(faults[:10]))
 
 
@@ -293,8 +293,8 @@ def check_python_backups(checks, work, description):
                 checks.run_part(check_every_file, checks, work, case, reader)
 
 
-# Only the layouts that a reader supports. iphone_backup_decrypt needs a Manifest.db that is encrypted and padded.
-# pyiosbackup fails for unknown tags in a keybag. Neither supports Curve25519 class keys.
+# The cases in layouts that each reader supports. iphone_backup_decrypt needs a Manifest.db that is encrypted and
+# padded. pyiosbackup fails for unknown tags in a keybag. Neither supports Curve25519 class keys.
 COMMON_CASES = {
     "db-encrypted", "keybag-3", "keybag-5", "keybag-ascending", "keybag-shuffled", "keybag-class-16",
     "password-64-bytes", "password-space", "password-newline", "list-keychain-class-1",
@@ -325,21 +325,22 @@ def check_every_file(checks, work, case, reader):
 def check_keyhaul_backups(checks, work, program, fixtures):
     """Check that other readers find the items of a device in its backups."""
     checks.section("2. Published readers and the Python reader open Keyhaul's backups")
-    device, key = make_device(checks, work, program, fixtures), program.device_key("old-phone")
+    device_items, key = make_device(checks, work, program, fixtures), program.device_key("old-phone")
     for name, iterations in (("10,000,000 iterations", None), (f"{QUICK_ITERATIONS:,} iterations", QUICK_ITERATIONS)):
-        check_backup_folder(checks, work, program, device, key, name, iterations)
+        check_backup_folder(checks, work, program, device_items, key, name, iterations)
     for suffix in ("tar", "tar.gz", "zip"):
         path = work / f"one.{suffix}"
         program.run(
             "backup", "old-phone", "-o", path, "--password-file", work / "password", "--rounds", QUICK_ITERATIONS)
-        same_items(checks, f"one {suffix} file", device, readable_items(Backup(path, PASSWORD.encode(), key)))
+        items_in_backup = readable_items(Backup(path, PASSWORD.encode(), key))
+        check_same_items(checks, f"one {suffix} file", device_items, items_in_backup)
     with tarfile.open(work / "one.tar.gz") as archive:
         archive.extractall(work / "unpacked", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     folder = next(path.parent for path in (work / "unpacked").rglob("Manifest.plist"))
     check_published_readers(checks, "unpacked tar.gz", folder, Backup(folder, PASSWORD.encode()).keychain_file())
-    checks.run_part(check_unencrypted_backup, checks, work, program, device, key)
-    checks.run_part(check_rekey, checks, work, program, device, key)
-    checks.run_part(check_conversion, checks, work, program, device, key)
+    checks.run_part(check_unencrypted_backup, checks, work, program, device_items, key)
+    checks.run_part(check_rekey, checks, work, program, device_items, key)
+    checks.run_part(check_conversion, checks, work, program, device_items, key)
     checks.run_part(check_unusual_names, checks, work, program, fixtures)
 
 
@@ -352,16 +353,16 @@ def make_device(checks, work, program, fixtures):
         "item", "add", "old-phone", "--service", "large.example", "--account", "100 kB", "--protection",
         "after-first-unlock", "--secret-file", work / "large")
     device_only = device_only_identities(description)
-    device = [program_item(entry) for entry in program.items("old-phone") if is_exported(entry, device_only)]
+    device_items = [program_item(entry) for entry in program.items("old-phone") if is_exported(entry, device_only)]
     descriptions = [described_item(entry) for entry in description["items"]]
     descriptions = [item for item in descriptions if identity(item) not in device_only]
-    original_items = [item for item in device if item[1].get("svce") != "large.example"]
-    checks.check_equal(len(device), len(original_items) + 1, "the device shows the item that was added to it")
-    same_items(checks, "the device and its description", descriptions, original_items, only_expected=True)
-    return device
+    original_items = [item for item in device_items if item[1].get("svce") != "large.example"]
+    checks.check_equal(len(device_items), len(original_items) + 1, "the device shows the item that was added to it")
+    check_same_items(checks, "the device and its description", descriptions, original_items, only_expected=True)
+    return device_items
 
 
-def check_backup_folder(checks, work, program, device, key, name, iterations):
+def check_backup_folder(checks, work, program, device_items, key, name, iterations):
     """Check a backup folder with and without the hardware key. Without iterations, Keyhaul selects them."""
     folder = work / f"keyhaul-{iterations}"
     options = [] if iterations is None else ["--rounds", iterations]
@@ -372,10 +373,10 @@ def check_backup_folder(checks, work, program, device, key, name, iterations):
         unlocked.keybag.iterations, (iterations or 10_000_000, 10_000),
         f"{name}: the keybag has these iteration counts")
     check_published_readers(checks, name, folder, unlocked.keychain_file())
-    same_items(checks, f"{name}, password and hardware key", device, readable_items(unlocked))
+    check_same_items(checks, f"{name}, password and hardware key", device_items, readable_items(unlocked))
     password_only = Backup(folder, PASSWORD.encode())
-    migratable = [item for item in device if item[1]["pdmn"] not in THIS_DEVICE_ONLY]
-    same_items(checks, f"{name}, only the password", migratable, readable_items(password_only))
+    migratable = [item for item in device_items if item[1]["pdmn"] not in THIS_DEVICE_ONLY]
+    check_same_items(checks, f"{name}, only the password", migratable, readable_items(password_only))
     reasons = {item.reason for item in password_only.keychain_items() if not item.is_readable}
     checks.check_equal(reasons, {"device-bound"}, f"{name}: the other items are device-bound")
 
@@ -388,7 +389,7 @@ def check_seal(checks, name, folder, backup):
     )
 
 
-def check_unencrypted_backup(checks, work, program, device, key):
+def check_unencrypted_backup(checks, work, program, device_items, key):
     """Check an unencrypted backup."""
     folder = work / "plain"
     program.run("backup", "old-phone", "-o", f"{folder}/", "--no-password")
@@ -396,7 +397,7 @@ def check_unencrypted_backup(checks, work, program, device, key):
     check_seal(checks, "no password", folder, backup)
     checks.check_equal(
         {item.reason for item in backup.keychain_items()}, {"device-bound"}, "no password: every item is device-bound")
-    same_items(checks, "no password, hardware key", device, readable_items(Backup(folder, device_key=key)))
+    check_same_items(checks, "no password, hardware key", device_items, readable_items(Backup(folder, device_key=key)))
     checks.check(
         read_with_pyiosbackup(folder, "") == backup.keychain_file(),
         "no password: pyiosbackup extracts the keychain file")
@@ -416,18 +417,19 @@ def file_digests(folder):
     }
 
 
-def check_rekey(checks, work, program, device, key):
+def check_rekey(checks, work, program, device_items, key):
     """Check that after `rekey`, every reader accepts the new password and rejects the old one."""
-    new = work / "new-password"
-    new.write_bytes(NEW_PASSWORD.encode())
-    new.chmod(0o600)
-    secrets = ["--password-file", work / "password", "--new-password-file", new, "--rounds", QUICK_ITERATIONS]
+    new_password_file = work / "new-password"
+    new_password_file.write_bytes(NEW_PASSWORD.encode())
+    new_password_file.chmod(0o600)
+    rekey_options = [
+        "--password-file", work / "password", "--new-password-file", new_password_file, "--rounds", QUICK_ITERATIONS]
     folder, packed = work / "rekeyed", work / "rekeyed.tar.gz"
     for target in (f"{folder}/", packed):
         program.run(
             "backup", "old-phone", "-o", target, "--password-file", work / "password", "--rounds", QUICK_ITERATIONS)
     before, old_keybag = file_digests(folder), Backup(folder, PASSWORD.encode()).keybag
-    program.run("rekey", folder, *secrets)
+    program.run("rekey", folder, *rekey_options)
     after = file_digests(folder)
     changed = {name for name in set(before) | set(after) if before.get(name) != after.get(name)}
     checks.check_equal(changed, {"Manifest.plist", "Keyhaul.seal"}, "rekey: only Manifest.plist and the seal changed")
@@ -439,9 +441,10 @@ def check_rekey(checks, work, program, device, key):
     check_published_readers(checks, "rekey, new password", folder, rekeyed.keychain_file(), NEW_PASSWORD)
     for reader, read in READERS.items():
         checks.check(rejects(read, folder, PASSWORD), f"rekey: {reader} rejects the old password")
-    same_items(checks, "rekey, password and hardware key", device, readable_items(rekeyed))
-    program.run("rekey", packed, *secrets)
-    same_items(checks, "rekey of one tar.gz file", device, readable_items(Backup(packed, NEW_PASSWORD.encode(), key)))
+    check_same_items(checks, "rekey, password and hardware key", device_items, readable_items(rekeyed))
+    program.run("rekey", packed, *rekey_options)
+    items_in_archive = readable_items(Backup(packed, NEW_PASSWORD.encode(), key))
+    check_same_items(checks, "rekey of one tar.gz file", device_items, items_in_archive)
     try:
         Backup(packed, PASSWORD.encode())
         checks.check(False, "rekey of one tar.gz file: the old password is rejected")
@@ -449,7 +452,7 @@ def check_rekey(checks, work, program, device, key):
         checks.check(True, "rekey of one tar.gz file: the old password is rejected")
 
 
-def check_conversion(checks, work, program, device, key):
+def check_conversion(checks, work, program, device_items, key):
     """Check that conversion between folder and archive changes no file."""
     source = work / "to-convert"
     program.run(
@@ -457,7 +460,8 @@ def check_conversion(checks, work, program, device, key):
     for suffix in ("tar", "zip"):
         packed, folder = work / f"converted.{suffix}", work / f"converted-from-{suffix}"
         program.run("convert", source, "-o", packed)
-        same_items(checks, f"convert to {suffix}", device, readable_items(Backup(packed, PASSWORD.encode(), key)))
+        items_in_archive = readable_items(Backup(packed, PASSWORD.encode(), key))
+        check_same_items(checks, f"convert to {suffix}", device_items, items_in_archive)
         program.run("convert", packed, "-o", f"{folder}/")
         checks.check_equal(file_digests(folder), file_digests(source), f"convert to {suffix} and back: the same files")
         check_published_readers(
@@ -470,11 +474,12 @@ def check_unusual_names(checks, work, program, fixtures):
     folder = work / "hostile"
     program.run(
         "backup", "hostile", "-o", f"{folder}/", "--password-file", work / "password", "--rounds", QUICK_ITERATIONS)
-    device = [program_item(entry) for entry in program.items("hostile")]
+    device_items = [program_item(entry) for entry in program.items("hostile")]
     description = json.loads((fixtures / "hostile-names.json").read_text(encoding="utf-8"))
     descriptions = [described_item(entry) for entry in description["items"]]
-    same_items(checks, "unusual names, the device and its description", descriptions, device, only_expected=True)
-    same_items(checks, "unusual names", device, readable_items(Backup(folder, PASSWORD.encode())))
+    check_same_items(
+        checks, "unusual names, the device and its description", descriptions, device_items, only_expected=True)
+    check_same_items(checks, "unusual names", device_items, readable_items(Backup(folder, PASSWORD.encode())))
 
 
 def expected_outcome(dictionary, same_device, encrypted):
@@ -561,7 +566,7 @@ def check_plan_and_restore(checks, program, name, folder, target, password_optio
         after_restore(table, dictionary)
         for (table, dictionary), (outcome, _) in zip(written, expected) if outcome == "migrates"
     ]
-    same_items(checks, f"{name}, restored", restored, [program_item(entry) for entry in program.items(target)])
+    check_same_items(checks, f"{name}, restored", restored, [program_item(entry) for entry in program.items(target)])
 
 
 # Published readers. Each returns all stored files of a backup folder, by domain and path, as bytes and a modification
@@ -629,12 +634,12 @@ def check_files(checks, work, program, case):
     work_folder = work / f"files-{case.name}"
     path, expectations = case.write(work_folder)
     password = case.options.password.decode("utf-8")
-    secret = work_folder / "password"
-    secret.write_bytes(case.options.password)
-    secret.chmod(0o600)
+    password_file = work_folder / "password"
+    password_file.write_bytes(case.options.password)
+    password_file.chmod(0o600)
     exported, unencrypted_copy = work_folder / "exported", work_folder / "clear"
-    program.run("export", path, "--files", exported, "--password-file", secret)
-    program.run("convert", path, "--decrypted", "-o", f"{unencrypted_copy}/", "--password-file", secret)
+    program.run("export", path, "--files", exported, "--password-file", password_file)
+    program.run("convert", path, "--decrypted", "-o", f"{unencrypted_copy}/", "--password-file", password_file)
     keyhaul_files = read_tree(exported)
     stored = {f"{file['domain']}/{file['path']}": base64.b64decode(file["base64"]) for file in expectations["files"]}
     checks.check_equal(

@@ -235,7 +235,7 @@ def describe(backup):
             "version": backup.keybag.number(b"VERS"),
             "rounds": [sha256_iterations, sha1_iterations],
             "classes": [
-                {"class": entry.key_class, "wrap": entry.wrap, "state": backup.classes[entry.key_class].state}
+                {"class": entry.key_class, "wrap": entry.wrap_flags, "state": backup.classes[entry.key_class].state}
                 for entry in backup.keybag.classes
             ],
         },

@@ -20,7 +20,7 @@ def is_covered(path, layout):
 
 
 def file_lines(folder, layout):
-    """Return the lines of the files, in the order of their paths."""
+    """Yield the lines of the covered files, in the order of their paths."""
     folder = pathlib.Path(folder)
     paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     for path in sorted((path for path in paths if is_covered(path, layout)), key=str.encode):

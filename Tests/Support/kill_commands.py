@@ -40,9 +40,9 @@ CHAT = "ABCDE12345.org.example.chat"
 # Three quarters of these items are in one table. Above 2,000 new rows, a restore drops a table's indexes and creates
 # them again.
 LARGE_ITEM_COUNT = 2_800
-# The options with the password of a backup, and those that set a new password.
-KEY = ["--password-file", OLD_PASSWORD]
-NEW_KEY = ["--new-password-file", NEW_PASSWORD, "--rounds", "1"]
+# The option with a backup's password, and the options that set a new password.
+PASSWORD_OPTION = ["--password-file", OLD_PASSWORD]
+NEW_PASSWORD_OPTIONS = ["--new-password-file", NEW_PASSWORD, "--rounds", "1"]
 # The options that select one item, and the options that add it.
 ITEM_QUERY = ["--service", "one item", "--account", "anna"]
 NEW_ITEM_OPTIONS = [*ITEM_QUERY, "--access-group", GROUP, "--secret-file", "secret"]
@@ -52,7 +52,7 @@ EXPORT_DATABASE = ["device", "export", "phone", "-o", "sim.db", "--yes"]
 # Commands that make a backup of a deleted device. All of its items can be restored.
 BACKUP_WITHOUT_DEVICE = [
     ["device", "create", "open"], ["item", "add", "open", *NEW_ITEM_OPTIONS],
-    ["backup", "open", "-o", "lone/", *KEY, "--rounds", "1", "--yes"],
+    ["backup", "open", "-o", "lone/", *PASSWORD_OPTION, "--rounds", "1", "--yes"],
     ["device", "delete", "open", "--confirm", "open"]]
 
 
@@ -121,15 +121,15 @@ class Sandbox:
             return None
         # The code is 12 if the password is wrong, and 14 if the backup has no password.
         for password in (OLD_PASSWORD, NEW_PASSWORD, None):
-            key = ["--password-file", password] if password else []
-            code, output, error_output = self.run("verify", name, *key, "--json")
+            password_options = ["--password-file", password] if password else []
+            code, output, error_output = self.run("verify", name, *password_options, "--json")
             if code not in (12, 14):
                 break
         if code not in (0, 3):
             return f"verify ended with {code}: {error_output}"
         document = json.loads(output)
         seal = [check["detail"] for check in document["checks"] if check["id"] == "seal"]
-        return "backup", password, document["verdict"], seal, self.items(name, *key)
+        return "backup", password, document["verdict"], seal, self.items(name, *password_options)
 
     def database(self, name):
         """Return the rows of a database as SQLite reads them, and its items, or None if there is no database."""
@@ -295,11 +295,12 @@ def backup_scenarios(suffix):
     # A backup reads the hardware key of its device, and locks the device.
     source_device = ["home/phone"]
     yield Scenario(
-        f"backup to a new path {suffix}", ["backup", "phone", "-o", names.new_option, *KEY, "--rounds", "1", "--yes"],
+        f"backup to a new path {suffix}",
+        ["backup", "phone", "-o", names.new_option, *PASSWORD_OPTION, "--rounds", "1", "--yes"],
         state_of("backup", names.new), [names.new, *source_device], DEVICE_READERS)
     yield Scenario(
         f"backup over an existing one {suffix}",
-        ["backup", "phone", "-o", names.existing_option, *KEY, "--rounds", "1", "--yes"],
+        ["backup", "phone", "-o", names.existing_option, *PASSWORD_OPTION, "--rounds", "1", "--yes"],
         state_of("backup", names.existing), [names.existing, *source_device], backup_readers(names.existing),
         setup=[["item", "add", "phone", *NEW_ITEM_OPTIONS]])
     yield Scenario(
@@ -308,7 +309,7 @@ def backup_scenarios(suffix):
         state_of("backup", names.new), [names.new], backup_readers("b"))
     yield Scenario(
         f"convert to an unencrypted copy {suffix}",
-        ["convert", names.existing, "-o", names.new_option, "--decrypted", "--yes", *KEY],
+        ["convert", names.existing, "-o", names.new_option, "--decrypted", "--yes", *PASSWORD_OPTION],
         state_of("backup", names.new), [names.new], backup_readers(names.existing), partial_codes=(3,))
     if suffix in ("/", ".zip"):
         yield Scenario(
@@ -316,24 +317,25 @@ def backup_scenarios(suffix):
             ["backup", "phone", "-o", names.new_option, "--no-password", "--yes"],
             state_of("backup", names.new), [names.new, *source_device], DEVICE_READERS)
     yield Scenario(
-        f"seal {suffix}", ["seal", names.unsealed, *KEY], state_of("backup", names.unsealed), [names.unsealed],
-        backup_readers(names.unsealed), follow_up=["rekey", names.unsealed, *KEY, *NEW_KEY])
+        f"seal {suffix}",
+        ["seal", names.unsealed, *PASSWORD_OPTION], state_of("backup", names.unsealed), [names.unsealed],
+        backup_readers(names.unsealed), follow_up=["rekey", names.unsealed, *PASSWORD_OPTION, *NEW_PASSWORD_OPTIONS])
 
 
 def backup_item_scenarios(suffix):
     """Yield the commands that change an item in a backup whose name ends with the suffix."""
     backup = BackupNames(suffix).existing
     state, readers = state_of("backup", backup), backup_readers(backup)
-    add_item = ["item", "add", backup, *NEW_ITEM_OPTIONS, *KEY]
+    add_item = ["item", "add", backup, *NEW_ITEM_OPTIONS, *PASSWORD_OPTION]
     yield Scenario(
         f"add in a backup {suffix}", add_item, state, [backup], readers, repeat_codes=(1,),
-        follow_up=["item", "update", backup, *ITEM_QUERY, "--new-label", "x", "--yes", *KEY])
+        follow_up=["item", "update", backup, *ITEM_QUERY, "--new-label", "x", "--yes", *PASSWORD_OPTION])
     yield Scenario(
         f"update in a backup {suffix}",
-        ["item", "update", backup, *ITEM_QUERY, "--new-secret-file", NEW_PASSWORD, "--yes", *KEY],
+        ["item", "update", backup, *ITEM_QUERY, "--new-secret-file", NEW_PASSWORD, "--yes", *PASSWORD_OPTION],
         state, [backup], readers, setup=[add_item])
     yield Scenario(
-        f"delete in a backup {suffix}", ["item", "delete", backup, *ITEM_QUERY, "--yes", *KEY],
+        f"delete in a backup {suffix}", ["item", "delete", backup, *ITEM_QUERY, "--yes", *PASSWORD_OPTION],
         state, [backup], readers, repeat_codes=(4,), follow_up=add_item, setup=[add_item])
 
 
@@ -343,13 +345,16 @@ def password_scenarios(suffix):
     backup, unencrypted = names.existing, names.unencrypted
     state, readers = state_of("backup", backup), backup_readers(backup)
     yield Scenario(
-        f"rekey {suffix}", ["rekey", backup, *KEY, *NEW_KEY], state, [backup], readers, repeat_codes=(12,),
-        follow_up=["rekey", backup, "--password-file", NEW_PASSWORD, *NEW_KEY])
+        f"rekey {suffix}",
+        ["rekey", backup, *PASSWORD_OPTION, *NEW_PASSWORD_OPTIONS], state, [backup], readers, repeat_codes=(12,),
+        follow_up=["rekey", backup, "--password-file", NEW_PASSWORD, *NEW_PASSWORD_OPTIONS])
     yield Scenario(
-        f"rekey to no password {suffix}", ["rekey", backup, *KEY, "--no-password", "--yes"], state, [backup], readers,
-        repeat_codes=(64,), refusal_codes=(64,), follow_up=["rekey", backup, *NEW_KEY])
+        f"rekey to no password {suffix}",
+        ["rekey", backup, *PASSWORD_OPTION, "--no-password", "--yes"], state, [backup], readers,
+        repeat_codes=(64,), refusal_codes=(64,), follow_up=["rekey", backup, *NEW_PASSWORD_OPTIONS])
     yield Scenario(
-        f"rekey from no password {suffix}", ["rekey", unencrypted, *NEW_KEY], state_of("backup", unencrypted),
+        f"rekey from no password {suffix}",
+        ["rekey", unencrypted, *NEW_PASSWORD_OPTIONS], state_of("backup", unencrypted),
         [unencrypted], backup_readers(unencrypted), repeat_codes=(12,), refusal_codes=(64,),
         follow_up=["rekey", unencrypted, "--password-file", NEW_PASSWORD, "--new-password-file", OLD_PASSWORD,
                    "--rounds", "1"])
@@ -359,13 +364,14 @@ def restore_scenarios():
     """Yield the restores to a device."""
     for policy in ("replace", "merge"):
         yield Scenario(
-            f"restore by {policy}", ["restore", "b", "--to", "other", *KEY, "--yes", "--existing", policy],
+            f"restore by {policy}", ["restore", "b", "--to", "other", *PASSWORD_OPTION, "--yes", "--existing", policy],
             state_of("device", "other"), ["home/other"],
-            [*TARGET_READERS, ["plan", "b", "--to", "other", *KEY]])
+            [*TARGET_READERS, ["plan", "b", "--to", "other", *PASSWORD_OPTION]])
     # Enough items that the restore drops the indexes while it writes.
     yield Scenario(
-        "restore of many items", ["restore", "many", "--to", "other", *KEY, "--yes"], state_of("device", "other"),
-        ["home/other"], [*TARGET_READERS, ["plan", "many", "--to", "other", *KEY]], is_large=True)
+        "restore of many items",
+        ["restore", "many", "--to", "other", *PASSWORD_OPTION, "--yes"], state_of("device", "other"),
+        ["home/other"], [*TARGET_READERS, ["plan", "many", "--to", "other", *PASSWORD_OPTION]], is_large=True)
 
 
 def device_scenarios():
@@ -390,7 +396,7 @@ def device_scenarios():
         "device create", ["device", "create", "fresh", "--from", "old-phone"], state_of("device", "fresh"),
         ["home/fresh"], other_readers, repeat_codes=(64,), follow_up=["item", "add", "fresh", *NEW_ITEM_OPTIONS])
     yield Scenario(
-        "device create from a backup", ["device", "create", "fresh", "--import", "lone", *KEY, "--yes"],
+        "device create from a backup", ["device", "create", "fresh", "--import", "lone", *PASSWORD_OPTION, "--yes"],
         state_of("device", "fresh"), ["home/fresh"], other_readers, repeat_codes=(64,),
         follow_up=["item", "update", "fresh", *ITEM_QUERY, "--new-label", "x", "--yes"], setup=BACKUP_WITHOUT_DEVICE,
         partial_codes=(3,))
@@ -422,8 +428,9 @@ def passcode_scenarios():
 def file_scenarios():
     """Yield the commands that write a plan or a keychain database to a file."""
     yield Scenario(
-        "plan written to a file", ["plan", "lone", "--to", "other", "-o", "move.plan", *KEY, "--yes"],
-        state_of("plan", "move.plan"), ["move.plan"], [*TARGET_READERS, ["plan", "lone", "--to", "other", *KEY]],
+        "plan written to a file", ["plan", "lone", "--to", "other", "-o", "move.plan", *PASSWORD_OPTION, "--yes"],
+        state_of("plan", "move.plan"),
+        ["move.plan"], [*TARGET_READERS, ["plan", "lone", "--to", "other", *PASSWORD_OPTION]],
         setup=BACKUP_WITHOUT_DEVICE, partial_codes=(3,))
     yield Scenario("device export", EXPORT_DATABASE, state_of("database", "sim.db"), ["sim.db"], DEVICE_READERS)
 
@@ -444,7 +451,8 @@ def simulator_scenarios():
             "reset", ["simulator", "reset", "sim.db", "--app", CHAT, "--yes"], repeat_codes=(4,), follow_up=seed)
         for policy in ("replace", "merge"):
             yield scenario(
-                f"restored by {policy}", ["restore", "b", "--to", "sim.db", *KEY, "--yes", "--existing", policy],
+                f"restored by {policy}",
+                ["restore", "b", "--to", "sim.db", *PASSWORD_OPTION, "--yes", "--existing", policy],
                 setup=[["device", "export", "other", "-o", "sim.db", "--yes"]])
         yield scenario("add", add_item, repeat_codes=(1,), follow_up=seed)
         yield scenario(
@@ -461,10 +469,10 @@ def simulator_scenarios():
 def export_scenarios():
     """Yield the exports of a backup's items and files."""
     yield Scenario(
-        "export of items", ["export", "b", "-o", "out.json", *KEY, "--yes"], state_of("file", "out.json"),
+        "export of items", ["export", "b", "-o", "out.json", *PASSWORD_OPTION, "--yes"], state_of("file", "out.json"),
         ["out.json"], backup_readers("b"))
     yield Scenario(
-        "export of files", ["export", "b", "--files", "out", *KEY], state_of("tree", "out"), ["out"],
+        "export of files", ["export", "b", "--files", "out", *PASSWORD_OPTION], state_of("tree", "out"), ["out"],
         backup_readers("b"))
 
 

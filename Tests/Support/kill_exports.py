@@ -99,10 +99,10 @@ class Exports:
         _, error_output = process.communicate(timeout=600)
         return process.returncode, error_output.decode("utf-8", "replace").strip()
 
-    def kill(self, target, after):
-        """Start an export, and kill it after some seconds. Return whether it was still running."""
+    def kill(self, target, delay):
+        """Start an export, and kill it after `delay` seconds. Return whether it was still running."""
         process = self.start(target)
-        time.sleep(after)
+        time.sleep(delay)
         process.kill()
         process.communicate()
         return process.returncode == -9

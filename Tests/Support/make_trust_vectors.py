@@ -119,7 +119,7 @@ def with_old_signature(certificate, signing_key, digest):
 
 
 def with_flipped_bit(certified_key):
-    """Return a certificate whose signature has one bit flipped."""
+    """Return a copy of a certified key. One bit of the signature in its certificate is flipped."""
     changed = bytearray(certified_key.der)
     changed[-1] ^= 1
     forged = copy.copy(certified_key)

@@ -4,8 +4,9 @@
     malicious_clients.py [--count N] [--seed S] [--workers N] KEYHAUL
 
 Each session breaks the protocol at a random layer: requests in a wrong order, wrong and huge lengths, property lists
-that expand, paths out of the folder, files that the device did not request, garbage before and after TLS, foreign
-certificates, half-closed and cut connections, and silence. The server must end each session in time. After all of them:
+that expand, paths out of the folder, files that the device did not request, garbage before and after TLS, certificates
+of other pairings, half-closed and cut connections, and silence. The server must end each session in time. After all
+sessions:
 
 - The server must be alive and serve a complete backup.
 - The files of its devices must be the same byte for byte, and there must be no new file outside of them.
@@ -67,7 +68,7 @@ class Server:
         self.address, self.devices, self.folder = (host, int(port)), devices, folder
         self.records, self.contexts, self.silent = {}, {}, []
         for name, (number, udid) in devices.items():
-            answer = Connection(self).multiplexer({"MessageType": "ReadPairRecord", "PairRecordID": udid})
+            answer = Connection(self).ask_multiplexer({"MessageType": "ReadPairRecord", "PairRecordID": udid})
             self.records[name] = plistlib.loads(answer["PairRecordData"])
             self.contexts[name] = self.context(name, self.records[name])
 
@@ -145,7 +146,7 @@ class Connection:
             except OSError:
                 pass
 
-    def secure(self, context):
+    def start_tls(self, context):
         """Begin TLS. The plain socket stays open, to send bytes outside of TLS."""
         try:
             self.plain = socket.socket(fileno=os.dup(self.socket.fileno()))
@@ -159,7 +160,7 @@ class Connection:
 
     # Frames
 
-    def multiplexer(self, message):
+    def ask_multiplexer(self, message):
         """Send a request, and return its answer. Events may come before it."""
         body = encoded(message)
         self.tag += 1
@@ -170,25 +171,25 @@ class Connection:
             if tag == self.tag:
                 return answer
 
-    def frame(self, message, binary=False):
+    def send_frame(self, message, binary=False):
         """Send a property list after its length."""
         body = encoded(message, binary)
         self.send(struct.pack(">I", len(body)) + body)
 
-    def answer(self):
+    def receive_answer(self):
         """Receive a property list after its length."""
         [length] = struct.unpack(">I", self.receive(4))
         return plistlib.loads(self.receive(length))
 
     def ask(self, message):
-        self.frame(message)
-        return self.answer()
+        self.send_frame(message)
+        return self.receive_answer()
 
     # Steps of a client that follows the protocol
 
     def connect(self, name, port=LOCKDOWN_PORT):
         """Connect to a port of a device."""
-        answer = self.multiplexer({
+        answer = self.ask_multiplexer({
             "MessageType": "Connect", "DeviceID": self.server.number(name), "PortNumber": socket.htons(port)})
         if answer.get("Number") != 0:
             raise Closed
@@ -207,7 +208,7 @@ class Connection:
     def session(self, name):
         """Start a session of lockdown, with TLS."""
         self.connect(name).start_session(name)
-        return self.secure(self.server.contexts[name])
+        return self.start_tls(self.server.contexts[name])
 
 
 def encoded(message, binary=False):
@@ -218,11 +219,11 @@ def encoded(message, binary=False):
         return plistlib.dumps(message, fmt=plistlib.FMT_BINARY)
 
 
-def start_service(server, name, service):
+def start_service(server, name, service_name):
     """Return a new port for a service."""
     connection = Connection(server).session(name)
     answer = connection.ask({
-        "Request": "StartService", "Service": service, "EscrowBag": server.records[name]["EscrowBag"]})
+        "Request": "StartService", "Service": service_name, "EscrowBag": server.records[name]["EscrowBag"]})
     connection.close()
     if "Port" not in answer:
         raise Closed
@@ -232,7 +233,7 @@ def start_service(server, name, service):
 def service(server, name, service_name):
     """Return a connection to a service, with TLS."""
     port = start_service(server, name, service_name)
-    return Connection(server).connect(name, port).secure(server.contexts[name])
+    return Connection(server).connect(name, port).start_tls(server.contexts[name])
 
 
 # Malicious messages
@@ -368,7 +369,7 @@ def multiplexer_order(rng, server):
             message |= {
                 "DeviceID": rng.choice([0, 99, -1, 2**63, "1", 1]),
                 "PortNumber": rng.choice([0, 1, 65_535, 12_736, "x"])}
-        answer = connection.multiplexer(message)
+        answer = connection.ask_multiplexer(message)
         if kind in ("SavePairRecord", "DeletePairRecord"):
             require(answer.get("Number") != 0, f"{kind} of a foreign record succeeded")
         if kind == "Connect":
@@ -436,7 +437,7 @@ def half_closed_tls(rng, server):
     """End the TCP stream without a TLS close_notify, with or without an unanswered request before it."""
     connection = Connection(server).session("old-phone")
     if rng.random() < 0.5:
-        connection.frame({"Request": "QueryType"})
+        connection.send_frame({"Request": "QueryType"})
     connection.expect_end()
 
 
@@ -444,7 +445,7 @@ def foreign_certificate(rng, server):
     """Show the certificate of another pairing, or none. Lockdown must not answer."""
     connection = Connection(server).connect("old-phone")
     connection.start_session("old-phone")
-    connection.secure(rng.choice([server.contexts["new-phone"], server.contexts["none"]]))
+    connection.start_tls(rng.choice([server.contexts["new-phone"], server.contexts["none"]]))
     try:
         connection.ask({"Request": "QueryType"})
     except Closed:
@@ -500,7 +501,7 @@ def other_device(rng, server, port):
 def expect_refused_connection(server, device, port, problem):
     """Connect to a port of a device, which the server must refuse."""
     connection = Connection(server)
-    answer = connection.multiplexer({
+    answer = connection.ask_multiplexer({
         "MessageType": "Connect", "DeviceID": server.number(device), "PortNumber": socket.htons(port)})
     require(answer.get("Number") != 0, problem)
     connection.expect_end()
@@ -516,8 +517,8 @@ def without_tls(rng, server, port):
 def other_certificate(rng, server, port):
     """Show the certificate of another pairing to a service. It must not answer."""
     connection = Connection(server).connect("old-phone", port)
-    connection.secure(server.contexts["new-phone"])
-    connection.frame({"Command": "Browse"})
+    connection.start_tls(server.contexts["new-phone"])
+    connection.send_frame({"Command": "Browse"})
     try:
         connection.receive(1)
     except Closed:
@@ -534,7 +535,7 @@ def small_service(rng, server):
         "com.apple.mobile.diagnostics_relay"]))
     for _ in range(rng.randint(1, 6)):
         command = rng.choice(["ObserveNotification", "PostNotification", "Browse", "Install", "getIconPNGData", "?"])
-        connection.frame(
+        connection.send_frame(
             {"Command": command, "command": command, "Request": command, "Name": random_value(rng),
              "ClientOptions": random_value(rng)},
             binary=rng.random() < 0.5)
@@ -618,21 +619,21 @@ class BackupClient:
         self.connection, self.rng = connection, rng
 
     def greet(self):
-        self.connection.answer()
+        self.connection.receive_answer()
         self.send(["DLMessageVersionExchange", "DLVersionsOk", 300])
-        self.connection.answer()
+        self.connection.receive_answer()
         self.send(["DLMessageProcessMessage", {"MessageName": "Hello", "SupportedProtocolVersions": [2.0, 2.1]}])
-        self.connection.answer()
+        self.connection.receive_answer()
         return self
 
     def send(self, message):
-        self.connection.frame(message, binary=self.rng.random() < 0.5)
+        self.connection.send_frame(message, binary=self.rng.random() < 0.5)
 
-    def request(self, name, **members):
+    def send_request(self, name, **members):
         udid = self.connection.server.udid("old-phone")
         self.send(["DLMessageProcessMessage", {"MessageName": name, "TargetIdentifier": udid, **members}])
 
-    def status(self, code=0, content=None):
+    def send_status(self, code=0, content=None):
         self.send(["DLMessageStatusResponse", code % 2**64 if self.rng.random() < 0.3 else code, "text", content or {}])
 
     @staticmethod
@@ -644,7 +645,7 @@ class BackupClient:
         """Begin a file: the length of its name, and the name. Its parts follow."""
         self.connection.send(struct.pack(">I", len(name)) + name)
 
-    def file(self, name, content, end=b"\0\0\0\0"):
+    def send_file(self, name, content, end=b"\0\0\0\0"):
         """Send one file in place of the one that the device requested. Without contents, report it as missing."""
         self.send_name(name)
         if content is None:
@@ -686,8 +687,8 @@ def backup_identifiers(rng, server):
         key = rng.choice(["SourceIdentifier", "TargetIdentifier"])
         # An empty or very long identifier is as wrong as a path.
         command = rng.choice(["Restore", "Info", "List", "Unback", "Extract", "Backup"])
-        client.request(command, **{key: escaping_path(rng)})
-        require(client.error_code(client.connection.answer()) == 1, "an identifier that is a path was accepted")
+        client.send_request(command, **{key: escaping_path(rng)})
+        require(client.error_code(client.connection.receive_answer()) == 1, "an identifier that is a path was accepted")
     client.connection.expect_end()
 
 
@@ -713,12 +714,12 @@ def backup_refused(rng, server):
     wrong = rng.choice([MALICIOUS_PASSWORD, "", "x" * 5_000, 7, b"bytes", ["list"]])
     kind = rng.randrange(3)
     if kind == 0:
-        client.request(rng.choice(["EraseDevice", "EnableCloudBackup", "Frobnicate"]))
+        client.send_request(rng.choice(["EraseDevice", "EnableCloudBackup", "Frobnicate"]))
     elif kind == 1:
-        client.request("ChangePassword", OldPassword=wrong, NewPassword=rng.choice([MALICIOUS_PASSWORD, 1, ""]))
+        client.send_request("ChangePassword", OldPassword=wrong, NewPassword=rng.choice([MALICIOUS_PASSWORD, 1, ""]))
     else:
-        client.request("ChangePassword", NewPassword=MALICIOUS_PASSWORD)
-    code = client.error_code(client.connection.answer())
+        client.send_request("ChangePassword", NewPassword=MALICIOUS_PASSWORD)
+    code = client.error_code(client.connection.receive_answer())
     # 207 means a wrong password.
     require(code in (1, 207), "the device carried out a request that it must refuse")
     client.connection.expect_end()
@@ -729,17 +730,17 @@ def restore_files(rng, server):
     client = backup_client(rng, server).greet()
     udid = server.udid("old-phone")
     options = {"Password": MALICIOUS_PASSWORD} if rng.random() < 0.5 else {}
-    client.request(rng.choice(["Restore", "Info", "Unback"]), SourceIdentifier=udid, Options=options)
+    client.send_request(rng.choice(["Restore", "Info", "Unback"]), SourceIdentifier=udid, Options=options)
     for _ in range(rng.randint(0, 2)):
-        message = client.connection.answer()
+        message = client.connection.receive_answer()
         if message[0] != "DLMessageDownloadFiles":
             break
         requested = message[1][0]
         require(".." not in requested and requested.startswith(udid), f"the device requests {requested}")
         is_status = requested.endswith("Status.plist")
         content = VALID_STATUS if is_status else rng.choice([random_bytes(rng), plist_bomb(rng), b"", None])
-        client.file(requested.encode(), content)
-        client.status(rng.choice([0, 0, -13, -6]))
+        client.send_file(requested.encode(), content)
+        client.send_status(rng.choice([0, 0, -13, -6]))
     send_wrong_file(rng, client, f"{udid}/Manifest.db".encode())
     client.connection.expect_end()
 
@@ -752,7 +753,7 @@ def send_wrong_file(rng, client, name):
     """Send a file with a wrong name, length, code or end, data without an end, or another message."""
     kind = rng.choice(["name", "name length", "data length", "code", "endless", "end", "message"])
     if kind == "name":
-        client.file(escaping_path(rng).encode(), random_bytes(rng))
+        client.send_file(escaping_path(rng).encode(), random_bytes(rng))
     elif kind == "name length":
         client.connection.send(struct.pack(">I", wrong_length(rng)) + random_bytes(rng, 100))
     elif kind == "data length":
@@ -767,7 +768,7 @@ def send_wrong_file(rng, client, name):
         for _ in range(rng.randint(1, 40)):
             client.connection.send(client.part(FILE_DATA, bytes(32_768)))
     elif kind == "end":
-        client.file(name, random_bytes(rng), end=b"\0\0\0\x05other")
+        client.send_file(name, random_bytes(rng), end=b"\0\0\0\x05other")
     else:
         client.send(["DLMessageStatusResponse", random_value(rng), random_value(rng), random_value(rng)])
 
@@ -775,16 +776,16 @@ def send_wrong_file(rng, client, name):
 def backup_answers(rng, server):
     """Start a backup, and send wrong answers or disconnect before its last step."""
     client = backup_client(rng, server).greet()
-    client.request("Backup")
+    client.send_request("Backup")
     udid = server.udid("old-phone")
     for _ in range(rng.randint(0, 10)):
-        message = client.connection.answer()
+        message = client.connection.receive_answer()
         name = message[0]
         if name == "DLMessageProcessMessage":
             break
         if name == "DLMessageDownloadFiles":
-            client.file(f"{udid}/Status.plist".encode(), None)
-            client.status(-13)
+            client.send_file(f"{udid}/Status.plist".encode(), None)
+            client.send_status(-13)
         elif name == "DLMessageGetFreeDiskSpace":
             client.send(["DLMessageStatusResponse", 0, "", rng.choice([1 << 40, 1 << 50, 0, -1, "much", 2**64 - 1])])
         else:
@@ -793,7 +794,7 @@ def backup_answers(rng, server):
             require(
                 ".." not in json.dumps(message, default=str),
                 f"the device names a path out of the folder: {message}")
-            client.status(0)
+            client.send_status(0)
     wrong_answer = rng.choice(["status", "value", "bytes", "none"])
     if wrong_answer == "status":
         code = rng.choice([-1, -15, "x", 2**64 - 13, 1.5])

@@ -16,11 +16,14 @@ from dataclasses import dataclass
 
 @dataclass
 class ProcessCost:
-    """The cost of one process: seconds, processor seconds and peak memory in bytes. `code` is None after a timeout."""
+    """The cost of one process: elapsed time and CPU time in seconds, and peak memory in bytes.
+
+    `code` is the exit code, or None after a timeout.
+    """
 
     code: object
     seconds: float
-    processor: float
+    cpu_seconds: float
     memory: int
 
 
@@ -77,7 +80,7 @@ def run_process(command, folder, timeout_seconds):
     return {
         "code": None if timeouts else process.returncode,
         "seconds": seconds,
-        "processor": usage.ru_utime + usage.ru_stime,
+        "cpu_seconds": usage.ru_utime + usage.ru_stime,
         "memory": usage.ru_maxrss * unit,
     }
 

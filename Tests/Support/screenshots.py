@@ -165,15 +165,15 @@ def check_screen(browser, path, width, is_dark, checks):
     """Check a page in one width and color scheme."""
     with browser.showing(path, width=width, is_dark=is_dark, opens_details=True) as page:
         description = f"{path.name} at {width} px, {'dark' if is_dark else 'light'}"
-        result = page.evaluate(PAGE_CHECKS)
+        findings = page.evaluate(PAGE_CHECKS)
         checks.check(
-            result["scrollWidth"] <= width, f"{description}: scrolls horizontally, {result['scrollWidth']} px wide")
-        checks.check(not result["outside"], f"{description}: text outside the window: {result['outside']}")
-        checks.check(not result["lowContrast"], f"{description}: contrast below AA: {result['lowContrast']}")
-        checks.check(not result["misplaced"], f"{description}: text outside its box: {result['misplaced']}")
-        unknown_markup = result["unknownElements"] + result["unknownAttributes"]
+            findings["scrollWidth"] <= width, f"{description}: scrolls horizontally, {findings['scrollWidth']} px wide")
+        checks.check(not findings["outside"], f"{description}: text outside the window: {findings['outside']}")
+        checks.check(not findings["lowContrast"], f"{description}: contrast below AA: {findings['lowContrast']}")
+        checks.check(not findings["misplaced"], f"{description}: text outside its box: {findings['misplaced']}")
+        unknown_markup = findings["unknownElements"] + findings["unknownAttributes"]
         checks.check(not unknown_markup, f"{description}: {unknown_markup}")
-        checks.check(result["texts"] > 20, f"{description}: {result['texts']} texts were checked")
+        checks.check(findings["texts"] > 20, f"{description}: {findings['texts']} texts were checked")
 
 
 def check_accessibility(browser, path, checks):
@@ -186,11 +186,11 @@ def check_accessibility(browser, path, checks):
             path, width=width, is_dark=is_dark, media=media, opens_details=True, allows_scripts=True
         ) as page:
             page.evaluate(AXE)
-            found = page.evaluate("axe.run()")
-            faults = [f"{fault['id']}: {fault['nodes'][0]['html'][:80]}" for fault in found["violations"]]
+            findings = page.evaluate("axe.run()")
+            faults = [f"{fault['id']}: {fault['nodes'][0]['html'][:80]}" for fault in findings["violations"]]
             description = f"{path.name} at {width} px, {'dark' if is_dark else 'light'}, {media}"
             checks.check(not faults, f"{description}: axe reports {faults}")
-            checks.check(len(found["passes"]) > 20, f"{description}: axe checked {len(found['passes'])} rules")
+            checks.check(len(findings["passes"]) > 20, f"{description}: axe checked {len(findings['passes'])} rules")
 
 
 def check_paper(browser, path, checks):
@@ -231,10 +231,10 @@ def check_labels(browser, path, font, checks):
         with browser.showing(path, width=width, media=media) as page:
             for view in page.query_selector_all(".views > input"):
                 page.evaluate("input => input.checked = true", view)
-                found = page.evaluate(PAGE_CHECKS)
+                findings = page.evaluate(PAGE_CHECKS)
                 description = f"{path.name} at {width} px, {media}, in {font}"
-                checks.check(not found["misplaced"], f"{description}: text outside its box: {found['misplaced']}")
-                checks.check(found["labels"] > 2, f"{description}: {found['labels']} labels were checked")
+                checks.check(not findings["misplaced"], f"{description}: text outside its box: {findings['misplaced']}")
+                checks.check(findings["labels"] > 2, f"{description}: {findings['labels']} labels were checked")
 
 
 def with_digits(path, digit_count):
@@ -250,12 +250,12 @@ def check_malicious_names(browser, path, title, checks):
     """Check that markup, terminal escapes and text direction in names are shown as text."""
     # Scripts are enabled only here, to show that none runs.
     with browser.showing(path, opens_details=True, allows_scripts=True) as page:
-        found = page.evaluate(PAGE_CHECKS)
+        findings = page.evaluate(PAGE_CHECKS)
         checks.check(page.title() == title, f"the title is {page.title()!r}")
-        checks.check(found["unknownElements"] == [], f"unexpected elements: {found['unknownElements']}")
-        checks.check(found["unknownAttributes"] == [], f"unexpected attributes: {found['unknownAttributes']}")
-        checks.check(found["cells"] == [5], f"cells in a row: {found['cells']}")
-        checks.check(found["invisible"] == [], f"invisible or reordering characters: {found['invisible']}")
+        checks.check(findings["unknownElements"] == [], f"unexpected elements: {findings['unknownElements']}")
+        checks.check(findings["unknownAttributes"] == [], f"unexpected attributes: {findings['unknownAttributes']}")
+        checks.check(findings["cells"] == [5], f"cells in a row: {findings['cells']}")
+        checks.check(findings["invisible"] == [], f"invisible or reordering characters: {findings['invisible']}")
         text = page.evaluate("document.body.textContent")
         for escape in (r"\u{202E}", r"\u{2066}", r"\u{1B}", r"\u{0}", r"\u{200B}", r"<script>alert(1)</script>"):
             checks.check(escape in text, f"{escape} is not shown as text")

@@ -69,7 +69,7 @@ class ServedDevices:
         """Return the items of a device or backup, as JSON. The hardware key of a backup comes from its source device."""
         arguments = ["export", str(source), "-o", "-", "--format", "json", "--reveal"]
         if password:
-            arguments += ["--password-file", str(self.secret(password))]
+            arguments += ["--password-file", str(self.write_secret(password))]
         if home:
             arguments = ["--home", str(home), *arguments]
         return json.loads(self.keyhaul(*arguments, status=(0, 3)))["items"]
@@ -80,7 +80,7 @@ class ServedDevices:
             json.dumps({key: value for key, value in item.items() if key not in ("index", "row", "id")}, sort_keys=True)
             for item in self.entries(name, home=home))
 
-    def secret(self, text):
+    def write_secret(self, text):
         """Write a secret to a file, and return its path."""
         path = self.folder / f"secret-{text}"
         path.write_text(text)
@@ -90,11 +90,11 @@ class ServedDevices:
     def verify(self, path, password=None):
         arguments = ["verify", str(path)]
         if password:
-            arguments += ["--password-file", str(self.secret(password))]
+            arguments += ["--password-file", str(self.write_secret(password))]
         self.keyhaul(*arguments)
 
     def plan(self, path, target, password=None):
         arguments = ["plan", str(path), "--to", target, "--json"]
         if password:
-            arguments += ["--password-file", str(self.secret(password))]
+            arguments += ["--password-file", str(self.write_secret(password))]
         return json.loads(self.keyhaul(*arguments, status=(0, 3, 4, 5)))

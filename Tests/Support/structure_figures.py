@@ -76,9 +76,9 @@ def exported_modules(module, texts_by_module, seen=()):
     """Return the modules that an import of this module makes visible."""
     found = {module}
     for text in texts_by_module.get(module, []):
-        for other in EXPORTED.findall(text):
-            if other in texts_by_module and other not in seen:
-                found |= exported_modules(other, texts_by_module, (*seen, module))
+        for exported in EXPORTED.findall(text):
+            if exported in texts_by_module and exported not in seen:
+                found |= exported_modules(exported, texts_by_module, (*seen, module))
     return found
 
 

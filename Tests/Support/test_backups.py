@@ -158,15 +158,15 @@ class FaultyBackupTests(TemporaryFolderTests):
             self.assertLessEqual(set(fault.exit_codes.values()), {0, 3, 10, 12, 13, 14}, fault.name)
 
     def test_each_faulty_backup_differs_from_the_valid_one(self):
-        good = {}
+        valid_contents = {}
         for base, options in BASES.items():
             BackupBuilder(options, described_items()[:ITEM_COUNT], seed="fault").build().write(self.folder / base)
-            good[base] = read_folder(self.folder / base)
+            valid_contents[base] = read_folder(self.folder / base)
         for fault in backup_faults.FAULTS:
             found = read_folder(fault.write(self.folder / fault.name))
             # A backup with an "-unbound" base may equal that base, because the missing binding is the fault. It is
             # compared with the valid base.
-            self.assertNotEqual(found, good[fault.base.removesuffix("-unbound")], fault.name)
+            self.assertNotEqual(found, valid_contents[fault.base.removesuffix("-unbound")], fault.name)
 
     def test_all_items_of_the_valid_backups_are_readable(self):
         for base, options in BASES.items():
@@ -191,7 +191,7 @@ class FaultyBackupTests(TemporaryFolderTests):
             self.assertIsInstance(caught.exception, expected, fault.name)
 
 
-class BackupCheckRunner(TemporaryFolderTests):
+class BackupCheckTests(TemporaryFolderTests):
     """check_backups.py, which has to fail for a program with wrong results."""
 
     def run_with(self, code, *arguments):
@@ -213,12 +213,12 @@ class BackupCheckRunner(TemporaryFolderTests):
 
     def test_a_missing_message_fails_the_check(self):
         # This program writes no files, so `export` and `convert` are not checked.
-        chosen = ("--only", "keybag-vers-flip", "--verbs", "inspect,verify,plan")
-        status, output = self.run_with(0, *chosen)
+        arguments = ("--only", "keybag-vers-flip", "--verbs", "inspect,verify,plan")
+        status, output = self.run_with(0, *arguments)
         self.assertEqual(status, 0, output)
         fault = next(fault for fault in backup_faults.FAULTS if fault.name == "keybag-vers-flip")
         with mock.patch.object(fault, "messages", ("a message that is never printed",)):
-            status, output = self.run_with(0, *chosen)
+            status, output = self.run_with(0, *arguments)
         self.assertEqual(status, 1)
         self.assertIn("does not print", output)
 

@@ -164,7 +164,7 @@ struct CertificateTests {
 
   @Test("A certificate with bytes after it, a key and text are rejected with the expected error codes")
   func otherContent() throws {
-    func code(_ file: [UInt8]) -> CertificateError.Code? {
+    func errorCode(_ file: [UInt8]) -> CertificateError.Code? {
       do {
         _ = try CertificateAttributes(pemOrDER: file)
         return nil
@@ -172,12 +172,12 @@ struct CertificateTests {
         return error.code
       }
     }
-    #expect(code(try CertificateVector.all[0].der + [0]) == .malformed)
+    #expect(errorCode(try CertificateVector.all[0].der + [0]) == .malformed)
     let key = try KeyVector.named("P-256")
-    #expect(code(try #require(key.privateFiles["PKCS#8 PEM"])) == .unexpectedKind)
-    #expect(code(try #require(key.privateFiles["PKCS#8 DER"])) == .unexpectedKind)
-    #expect(code(Array("no certificate\n".utf8)) == .malformed)
-    #expect(code([]) == .malformed)
+    #expect(errorCode(try #require(key.privateFiles["PKCS#8 PEM"])) == .unexpectedKind)
+    #expect(errorCode(try #require(key.privateFiles["PKCS#8 DER"])) == .unexpectedKind)
+    #expect(errorCode(Array("no certificate\n".utf8)) == .malformed)
+    #expect(errorCode([]) == .malformed)
   }
 
   @Test("A file of 262,144 bytes is read, and a larger one is rejected")

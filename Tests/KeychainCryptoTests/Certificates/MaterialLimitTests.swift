@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Limits for certificate chains and PKCS #12 files")
 struct MaterialLimitTests {
-  private func refusal(_ body: () throws(CertificateError) -> Void) -> CertificateError.Code? {
+  private func errorCode(_ body: () throws(CertificateError) -> Void) -> CertificateError.Code? {
     do throws(CertificateError) { try body() } catch { return error.code }
     return nil
   }
@@ -15,7 +15,7 @@ struct MaterialLimitTests {
   @Test("A PKCS #12 file may have 1 MiB, but no more")
   func fileSize() {
     for (count, code) in [(1 << 20, CertificateError.Code.malformed), (1 << 20 + 1, .overLimit)] {
-      let actual = refusal { () throws(CertificateError) in
+      let actual = errorCode { () throws(CertificateError) in
         _ = try PKCS12File(der: [UInt8](repeating: 0x30, count: count), password: Secret(utf8: "x"))
       }
       #expect(actual == code)
@@ -37,7 +37,7 @@ struct MaterialLimitTests {
     for (certificates, anchors, code) in [
       (100, 100, CertificateError.Code.malformed), (101, 1, .overLimit), (1, 101, .overLimit),
     ] {
-      let actual = refusal { () throws(CertificateError) in
+      let actual = errorCode { () throws(CertificateError) in
         _ = try TrustEvaluation(
           certificates: Array(repeating: [0x30, 0x00], count: certificates),
           anchors: Array(repeating: [0x30, 0x00], count: anchors), at: moment, for: .basic)

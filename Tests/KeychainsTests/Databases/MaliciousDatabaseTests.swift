@@ -8,7 +8,7 @@ import Testing
 @Suite("Malicious keychain databases")
 struct MaliciousDatabaseTests {
   /// Returns the error code of an attempt to read a database, or `nil` if the database is read.
-  private func code(_ file: [UInt8], limit: Int = 1000) -> KeyhaulError.Code? {
+  private func errorCode(_ file: [UInt8], limit: Int = 1000) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
       _ = try KeychainDatabase(file: file, log: [], acceptingAtMost: limit)
       return nil
@@ -19,11 +19,11 @@ struct MaliciousDatabaseTests {
 
   @Test("Files that are not keychain databases are rejected")
   func otherFiles() throws {
-    #expect(code([]) == .notADatabase)
-    #expect(code(Array("{}".utf8)) == .notADatabase)
-    #expect(code(Array("SQLite format 3\0".utf8)) == .notADatabase)
+    #expect(errorCode([]) == .notADatabase)
+    #expect(errorCode(Array("{}".utf8)) == .notADatabase)
+    #expect(errorCode(Array("SQLite format 3\0".utf8)) == .notADatabase)
     let dropTables = "DROP TABLE genp; DROP TABLE inet; DROP TABLE cert; DROP TABLE keys"
-    #expect(code(try DatabaseFile.changed(by: dropTables)) == .unknownDatabase)
+    #expect(errorCode(try DatabaseFile.changed(by: dropTables)) == .unknownDatabase)
   }
 
   @Test("If checking the indexes exceeds the CPU time limit, they count as damaged")
@@ -71,7 +71,7 @@ struct MaliciousDatabaseTests {
   @Test("A database with a computed column is rejected")
   func computedColumn() throws {
     let file = try DatabaseFile.changed(by: "ALTER TABLE genp ADD COLUMN more AS (zeroblob(1000000)) VIRTUAL")
-    #expect(code(file) == .databaseDamaged)
+    #expect(errorCode(file) == .databaseDamaged)
   }
 
   @Test("A trigger in a database has no effect")
@@ -84,15 +84,15 @@ struct MaliciousDatabaseTests {
   func truncated() throws {
     let intact = try DatabaseFile.bytes()
     for count in stride(from: 512, to: intact.count, by: 5 * 512) {
-      #expect(code(Array(intact.prefix(count))) == .databaseDamaged, "\(count)")
+      #expect(errorCode(Array(intact.prefix(count))) == .databaseDamaged, "\(count)")
     }
-    #expect(code(Array(intact.prefix(99))) == .notADatabase)
+    #expect(errorCode(Array(intact.prefix(99))) == .notADatabase)
   }
 
   @Test("The number of items in a database is limited")
   func itemLimit() throws {
-    #expect(code(try DatabaseFile.bytes(), limit: 12) == nil)
-    #expect(code(try DatabaseFile.bytes(), limit: 11) == .databaseOverLimit)
+    #expect(errorCode(try DatabaseFile.bytes(), limit: 12) == nil)
+    #expect(errorCode(try DatabaseFile.bytes(), limit: 11) == .databaseOverLimit)
   }
 
   @Test("A file of zeros is not a log")

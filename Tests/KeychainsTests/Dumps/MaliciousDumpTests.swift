@@ -7,7 +7,7 @@ import Testing
 @Suite("Malicious dumps")
 struct MaliciousDumpTests {
   /// Returns the error code of an attempt to read a dump, or `nil` if the dump is read.
-  private func code(_ bytes: [UInt8]) -> KeyhaulError.Code? {
+  private func errorCode(_ bytes: [UInt8]) -> KeyhaulError.Code? {
     do throws(KeyhaulError) {
       _ = try KeychainDump(parsing: bytes)
       return nil
@@ -19,10 +19,11 @@ struct MaliciousDumpTests {
   @Test("The encrypted keychain of a backup is rejected as such, not as an unknown dump")
   func backupKeychain() {
     #expect(
-      code(plist("<dict><key>genp</key>\(entries(data("v_Data", "x") + data("v_PersistentRef", "y")))</dict>"))
+      errorCode(plist("<dict><key>genp</key>\(entries(data("v_Data", "x") + data("v_PersistentRef", "y")))</dict>"))
         == .backupKeychain)
     #expect(
-      code(plist("<dict><key>keybag-uuid</key><string>a</string><key>genp</key><array/></dict>")) == .backupKeychain)
+      errorCode(plist("<dict><key>keybag-uuid</key><string>a</string><key>genp</key><array/></dict>"))
+        == .backupKeychain)
   }
 
   @Test(
@@ -40,7 +41,7 @@ struct MaliciousDumpTests {
       ("<plist>" + String(repeating: "<array>", count: 100_000), .dumpOverLimit),
     ])
   func refused(_ text: String, _ expected: KeyhaulError.Code) {
-    #expect(code(Array(text.utf8)) == expected)
+    #expect(errorCode(Array(text.utf8)) == expected)
   }
 
   @Test("A dump that is one byte too long is rejected before it is read")
@@ -48,8 +49,8 @@ struct MaliciousDumpTests {
     let space = UInt8(ascii: " ")
     var bytes = [UInt8](repeating: space, count: KeychainDump.maximumByteCount)
     bytes[0] = 0
-    #expect(code(bytes) == .unreadableDump)
-    #expect(code(bytes + [space]) == .dumpOverLimit)
+    #expect(errorCode(bytes) == .unreadableDump)
+    #expect(errorCode(bytes + [space]) == .dumpOverLimit)
   }
 
   @Test("A dump may have as many entries as the limit and no more")

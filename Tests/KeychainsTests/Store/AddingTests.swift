@@ -10,7 +10,7 @@ import Testing
 @Suite("Adding keychain items")
 struct AddingTests {
   /// Returns the code of the error that a closure must throw.
-  private func failure(_ body: () throws -> Void) -> KeyhaulError.Code? {
+  private func errorCode(_ body: () throws -> Void) -> KeyhaulError.Code? {
     #expect(throws: KeyhaulError.self, performing: body)?.code
   }
 
@@ -54,7 +54,7 @@ struct AddingTests {
   func duplicate() throws {
     let keychain = try Keychain()
     try keychain.add(.genericPassword(secret: "first"))
-    #expect(failure { try keychain.add(.genericPassword(secret: "second")) } == .duplicateItem)
+    #expect(errorCode { try keychain.add(.genericPassword(secret: "second")) } == .duplicateItem)
     #expect(try keychain.only().secretText == "first")
   }
 
@@ -63,7 +63,7 @@ struct AddingTests {
     let keychain = try Keychain()
     let items = ["a", "b", "a"].map { KeychainItem.genericPassword($0) }
     #expect(
-      failure {
+      errorCode {
         try keychain.store.add(contentsOf: items, keys: keychain.keys, now: .seconds(1), random: keychain.random)
       } == .duplicateItem)
     #expect(try keychain.store.count(of: .genericPassword) == 0)
@@ -85,8 +85,8 @@ struct AddingTests {
     #expect(try keychain.store.count(of: .genericPassword) == 0)
 
     try keychain.add(.genericPassword("a", secret: "first"))
-    #expect(failure { _ = try validate(.genericPassword("a"), keys: keychain.keys) } == .duplicateItem)
-    #expect(failure { _ = try validate(.genericPassword("b"), keys: lockedKeys) } == .interactionNotAllowed)
+    #expect(errorCode { _ = try validate(.genericPassword("a"), keys: keychain.keys) } == .duplicateItem)
+    #expect(errorCode { _ = try validate(.genericPassword("b"), keys: lockedKeys) } == .interactionNotAllowed)
     #expect(try keychain.only().secretText == "first")
   }
 
@@ -134,7 +134,7 @@ struct AddingTests {
       try keychain.store.add(item, keys: lockedKeys, now: .seconds(1), random: keychain.random)
     }
     for protection in [ProtectionClass.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly] {
-      #expect(failure { try add(protection) } == .interactionNotAllowed)
+      #expect(errorCode { try add(protection) } == .interactionNotAllowed)
     }
     for protection in [ProtectionClass.afterFirstUnlock, .always, .alwaysThisDeviceOnly] { try add(protection) }
     #expect(try keychain.sql("SELECT pdmn FROM genp") == [["'ck'"], ["'dk'"], ["'dku'"]])
@@ -148,7 +148,7 @@ struct AddingTests {
     let lockedKeys = try keychain.lockedKeys()
     let item = KeychainItem.genericPassword(as: .always)
     #expect(
-      failure { try keychain.store.add(item, keys: lockedKeys, now: .seconds(1), random: keychain.random) }
+      errorCode { try keychain.store.add(item, keys: lockedKeys, now: .seconds(1), random: keychain.random) }
         == .duplicateItem)
   }
 
@@ -158,14 +158,14 @@ struct AddingTests {
     let phone = try Keychain()
     try phone.add(item)
     let phoneWithoutPasscode = try Keychain("open phone", passcode: "")
-    #expect(failure { try phoneWithoutPasscode.add(item) } == .authFailed)
+    #expect(errorCode { try phoneWithoutPasscode.add(item) } == .authFailed)
   }
 
   @Test("An item requires an access group and an existing protection class")
   func requirements() throws {
     let keychain = try Keychain()
-    #expect(failure { try keychain.add(.genericPassword().without(.accessGroup)) } == .parameter)
-    #expect(failure { try keychain.add(.genericPassword().with([.protection: .string("zz")])) } == .parameter)
+    #expect(errorCode { try keychain.add(.genericPassword().without(.accessGroup)) } == .parameter)
+    #expect(errorCode { try keychain.add(.genericPassword().with([.protection: .string("zz")])) } == .parameter)
   }
 
   private static let constraints: PropertyDictionary = [
@@ -193,8 +193,8 @@ struct AddingTests {
   func refusedAccessControls() throws {
     let keychain = try Keychain()
     let item = Self.itemWithAccessControl
-    #expect(failure { try keychain.add(item.with([.synchronizable: .integer(1)])) } == .parameter)
-    #expect(failure { try keychain.add(item.with([.accessControl: .data([1])])) } == .parameter)
+    #expect(errorCode { try keychain.add(item.with([.synchronizable: .integer(1)])) } == .parameter)
+    #expect(errorCode { try keychain.add(item.with([.accessControl: .data([1])])) } == .parameter)
   }
 
   @Test("An item that exceeds the largest encrypted size is rejected, and a slightly smaller one is stored")
@@ -202,7 +202,7 @@ struct AddingTests {
     let keychain = try Keychain()
     var item = KeychainItem.genericPassword()
     item.secret = SensitiveBytes(copying: [UInt8](repeating: 7, count: ItemBlob.maximumByteCount))
-    #expect(failure { try keychain.add(item) } == .parameter)
+    #expect(errorCode { try keychain.add(item) } == .parameter)
     item.secret = SensitiveBytes(copying: [UInt8](repeating: 7, count: ItemBlob.maximumByteCount - 2000))
     try keychain.add(item)
     #expect(try keychain.only().secret?.count == ItemBlob.maximumByteCount - 2000)

@@ -22,7 +22,7 @@ struct UpdatingTests {
   }
 
   /// Returns the code of the error that a closure must throw.
-  private func failure(_ body: () throws -> Int) -> KeyhaulError.Code? {
+  private func errorCode(_ body: () throws -> Int) -> KeyhaulError.Code? {
     #expect(throws: KeyhaulError.self) { _ = try body() }?.code
   }
 
@@ -66,21 +66,21 @@ struct UpdatingTests {
     try keychain.add(.genericPassword("a"))
     try keychain.add(.genericPassword("b"))
     let rowsBefore = try keychain.sql("SELECT * FROM genp")
-    #expect(failure { try update(keychain, [.account: .string("c")]) } == .duplicateItem)
+    #expect(errorCode { try update(keychain, [.account: .string("c")]) } == .duplicateItem)
     #expect(try keychain.sql("SELECT * FROM genp") == rowsBefore)
   }
 
   @Test("An update without a match or with an invalid change fails")
   func refusals() throws {
     let keychain = try Keychain()
-    #expect(failure { try update(keychain, [.label: .string("L")]) } == .itemNotFound)
+    #expect(errorCode { try update(keychain, [.label: .string("L")]) } == .itemNotFound)
     try keychain.add(.genericPassword())
-    #expect(failure { try update(keychain, [.sharingGroup: .string("f")]) } == .parameter)
-    #expect(failure { try update(keychain, [.appClip: .integer(1)]) } == .parameter)
-    #expect(failure { try update(keychain, [.valueData: .data([1])]) } == .parameter)
-    #expect(failure { try update(keychain, [.server: .string("s")]) } == .noSuchAttribute)
-    #expect(failure { try update(keychain, [.account: .boolean(true)]) } == .parameter)
-    #expect(failure { try update(keychain, [.protection: .string("zz")]) } == .parameter)
+    #expect(errorCode { try update(keychain, [.sharingGroup: .string("f")]) } == .parameter)
+    #expect(errorCode { try update(keychain, [.appClip: .integer(1)]) } == .parameter)
+    #expect(errorCode { try update(keychain, [.valueData: .data([1])]) } == .parameter)
+    #expect(errorCode { try update(keychain, [.server: .string("s")]) } == .noSuchAttribute)
+    #expect(errorCode { try update(keychain, [.account: .boolean(true)]) } == .parameter)
+    #expect(errorCode { try update(keychain, [.protection: .string("zz")]) } == .parameter)
   }
 
   @Test("An update deletes undecodable rows")
@@ -91,7 +91,7 @@ struct UpdatingTests {
     try keychain.tamper("UPDATE genp SET data = x'' WHERE rowid = 1")
     #expect(try update(keychain, [.label: .string("L")]) == 1)
     try keychain.tamper("UPDATE genp SET data = x''")
-    #expect(failure { try update(keychain, [.label: .string("L")]) } == .itemNotFound)
+    #expect(errorCode { try update(keychain, [.label: .string("L")]) } == .itemNotFound)
     #expect(try keychain.sql("SELECT count(*) FROM genp") == [["0"]])
   }
 
@@ -102,7 +102,7 @@ struct UpdatingTests {
     let keys = try keychain.lockedKeys()
     let changes = ItemChanges(attributes: [.label: .string("L")])
     #expect(
-      failure {
+      errorCode {
         try keychain.store.update(
           ItemQuery(), with: changes, keys: keys, now: .seconds(1), random: keychain.random)
       } == .interactionNotAllowed)

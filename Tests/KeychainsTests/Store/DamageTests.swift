@@ -143,9 +143,9 @@ struct KeychainErrorTests {
       (.SQLITE_CANTOPEN, .noSpace, .diskFull), (.SQLITE_IOERR, .ioError, .storeIO),
       (.SQLITE_CANTOPEN, .permissionDenied, .notAvailable), (.SQLITE_CORRUPT, .noSpace, .storeDamaged),
     ] as [(ResultCode, Errno, KeyhaulError.Code)])
-  func systemErrors(result: ResultCode, reason: Errno, code: KeyhaulError.Code) {
-    let error = KeyhaulError(sqlite: DatabaseError(resultCode: result), cause: reason)
+  func systemErrors(result: ResultCode, cause: Errno, code: KeyhaulError.Code) {
+    let error = KeyhaulError(sqlite: DatabaseError(resultCode: result), cause: cause)
     #expect(error.code == code)
-    #expect(error.reason.hasSuffix(", \(reason.reason)") == (code != .storeDamaged))
+    #expect(error.reason.hasSuffix(", \(cause.reason)") == (code != .storeDamaged))
   }
 }

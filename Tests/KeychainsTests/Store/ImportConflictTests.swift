@@ -9,9 +9,9 @@ import Testing
 @Suite("Import conflicts with existing rows")
 struct ImportConflictTests {
   /// The backup's reference, as it is stored in the column.
-  private let backupReference = [UInt8](repeating: 0xBB, count: 16)
+  private let referenceBytes = [UInt8](repeating: 0xBB, count: 16)
   /// The backup's reference, as it is stored in the backup: it begins with the table.
-  private var reference: [UInt8] { Array("genp".utf8) + backupReference }
+  private var referenceWithTable: [UInt8] { Array("genp".utf8) + referenceBytes }
 
   /// Creates a keychain with one restored row.
   private func keychain(_ existing: KeychainItem) throws -> Keychain {
@@ -34,18 +34,18 @@ struct ImportConflictTests {
   @Test("A later item replaces the row in place, with the dates, UUID and reference from the backup")
   func later() throws {
     let keychain = try keychain(old.dated(1000))
-    let resolution = try keychain.restore(new.dated(1001), reference: reference)
+    let resolution = try keychain.restore(new.dated(1001), reference: referenceWithTable)
     #expect(resolution.outcome == .replaces(.existingOlder))
-    #expect(try row(keychain) == ["1", "1001.0", "1.0", "'NEW'", "x" + backupReference.hex, "0"])
+    #expect(try row(keychain) == ["1", "1001.0", "1.0", "'NEW'", "x" + referenceBytes.hex, "0"])
     #expect(try keychain.only().secretText == "new")
   }
 
   @Test("An earlier item leaves the row as it is, except for the backup's reference")
   func earlier() throws {
     let keychain = try keychain(old.dated(1000))
-    let resolution = try keychain.restore(new.dated(999), reference: reference)
+    let resolution = try keychain.restore(new.dated(999), reference: referenceWithTable)
     #expect(resolution.outcome == .keepsExisting(.existingNewer))
-    #expect(try row(keychain) == ["1", "1000.0", "1.0", "'OLD'", "x" + backupReference.hex, "0"])
+    #expect(try row(keychain) == ["1", "1000.0", "1.0", "'OLD'", "x" + referenceBytes.hex, "0"])
     #expect(try keychain.only().secretText == "old")
   }
 
@@ -56,29 +56,29 @@ struct ImportConflictTests {
     let winner = oldDigest.lexicographicallyPrecedes(newDigest) ? "old" : "new"
     for (first, second) in [(old, new), (new, old)] {
       let keychain = try keychain(first.dated(1000))
-      let resolution = try keychain.restore(second.dated(1000), reference: reference)
+      let resolution = try keychain.restore(second.dated(1000), reference: referenceWithTable)
       #expect(try keychain.only().secretText == winner)
       let row = try row(keychain)
       // Only an item that replaces a row gets a later date.
       #expect(row[1] == (resolution.outcome.isReplacement ? "1000.001" : "1000.0"))
-      #expect(row[4] == "x" + backupReference.hex)
+      #expect(row[4] == "x" + referenceBytes.hex)
     }
   }
 
   @Test("Importing an identical item changes only the reference, and nothing if the reference is equal")
   func identical() throws {
     let keychain = try keychain(old.dated(1000))
-    let resolution = try keychain.restore(old.dated(1000), reference: reference)
+    let resolution = try keychain.restore(old.dated(1000), reference: referenceWithTable)
     #expect(resolution.outcome == .identical)
     let rowsAfter = try keychain.sql("SELECT * FROM genp")
-    for equalOrNoReference in [reference, nil] {
+    for equalOrNoReference in [referenceWithTable, nil] {
       #expect(try keychain.restore(old.dated(1000), reference: equalOrNoReference).outcome == .identical)
       #expect(
         try keychain.restore(new.dated(999), reference: equalOrNoReference).outcome == .keepsExisting(.existingNewer))
       // The encrypted data are equal too, so the item was not encrypted again.
       #expect(try keychain.sql("SELECT * FROM genp") == rowsAfter)
     }
-    #expect(try row(keychain) == ["1", "1000.0", "1.0", "'OLD'", "x" + backupReference.hex, "0"])
+    #expect(try row(keychain) == ["1", "1000.0", "1.0", "'OLD'", "x" + referenceBytes.hex, "0"])
   }
 
   @Test("An item without a date does not replace a row with a date")
@@ -99,7 +99,7 @@ struct ImportConflictTests {
   @Test("A tombstone is replaced regardless of its date, and its UUID and reference are kept")
   func tombstone() throws {
     let keychain = try keychain(old.dated(9000).with([.tombstone: .integer(1)]))
-    let resolution = try keychain.restore(new.dated(5), reference: reference)
+    let resolution = try keychain.restore(new.dated(5), reference: referenceWithTable)
     #expect(resolution.outcome == .replaces(.existingTombstone))
     #expect(try row(keychain) == ["1", "5.0", "1.0", "'OLD'", "x" + [UInt8](repeating: 1, count: 16).hex, "0"])
   }
@@ -108,8 +108,8 @@ struct ImportConflictTests {
   func corrupt(change: String) throws {
     let keychain = try keychain(old.dated(9000))
     try keychain.tamper("UPDATE genp SET \(change)")
-    #expect(try keychain.restore(new.dated(5), reference: reference).outcome == .replaces(.existingCorrupt))
-    #expect(try row(keychain) == ["1", "5.0", "1.0", "'NEW'", "x" + backupReference.hex, "0"])
+    #expect(try keychain.restore(new.dated(5), reference: referenceWithTable).outcome == .replaces(.existingCorrupt))
+    #expect(try row(keychain) == ["1", "5.0", "1.0", "'NEW'", "x" + referenceBytes.hex, "0"])
   }
 
   @Test("A row whose class key is not in memory stops the import, and nothing is changed")

@@ -17,7 +17,7 @@ struct OpeningTests {
   }
 
   /// Returns the error with which the store must refuse a path.
-  private func refusal(_ path: String) -> KeyhaulError? {
+  private func openingError(_ path: String) -> KeyhaulError? {
     #expect(throws: KeyhaulError.self) { try KeychainStore.open(at: path) }
   }
 
@@ -145,11 +145,11 @@ struct OpeningTests {
     try keychain.store.close()
     let link = keychain.directory.path("link.db")
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: keychain.path)
-    #expect(refusal(link)?.code == .storeDamaged)
+    #expect(openingError(link)?.code == .storeDamaged)
     #expect(throws: KeyhaulError.self) { try KeychainStore.create(at: link) }
 
     try FileManager.default.createSymbolicLink(atPath: keychain.path + "-wal", withDestinationPath: "/etc/hostname")
-    #expect(refusal(keychain.path)?.code == .storeDamaged)
+    #expect(openingError(keychain.path)?.code == .storeDamaged)
   }
 
   @Test("Creating a store overwrites neither a file nor the log of another database")
@@ -180,12 +180,12 @@ struct OpeningTests {
   @Test("An absent file is reported as not available, and a folder or a file that is not a database as damaged")
   func notDatabases() throws {
     let directory = try TemporaryDirectory()
-    #expect(refusal(directory.path("absent.db"))?.code == .notAvailable)
-    #expect(refusal(directory.path)?.code == .storeDamaged)
+    #expect(openingError(directory.path("absent.db"))?.code == .notAvailable)
+    #expect(openingError(directory.path)?.code == .storeDamaged)
     try directory.write(Array(repeating: UInt8(ascii: "A"), count: 8192), to: "text.db")
-    #expect(refusal(directory.path("text.db"))?.code == .storeDamaged)
+    #expect(openingError(directory.path("text.db"))?.code == .storeDamaged)
     try directory.write([], to: "empty.db")
-    #expect(refusal(directory.path("empty.db"))?.code == .storeDamaged)
+    #expect(openingError(directory.path("empty.db"))?.code == .storeDamaged)
   }
 
   @Test(
@@ -223,7 +223,7 @@ struct OpeningTests {
     let keychain = try Keychain()
     try keychain.store.close()
     try keychain.tamper(change)
-    let error = refusal(keychain.path)
+    let error = openingError(keychain.path)
     #expect(error?.code == .storeDamaged)
     #expect(error?.category == .damaged)
   }

@@ -95,11 +95,11 @@ private enum FailingReads {
     typealias Read = @convention(c) (Int32, UnsafeMutableRawPointer?, Int) -> Int
     typealias ReadAt = @convention(c) (Int32, UnsafeMutableRawPointer?, Int, Int64) -> Int
     let plainRead: Read = { file, target, count in
-      guard !FailingReads.shouldFail(file) else { return FailingReads.failure }
+      guard !FailingReads.shouldFail(file) else { return FailingReads.failRead() }
       return read(file, target, count)
     }
     let positionedRead: ReadAt = { file, target, count, offset in
-      guard !FailingReads.shouldFail(file) else { return FailingReads.failure }
+      guard !FailingReads.shouldFail(file) else { return FailingReads.failRead() }
       return pread(file, target, count, off_t(offset))
     }
     _ = system.pointee.xSetSystemCall(system, "read", unsafeBitCast(plainRead, to: sqlite3_syscall_ptr.self))
@@ -109,8 +109,8 @@ private enum FailingReads {
     return true
   }()
 
-  /// Sets `errno` and returns the result of a failed read.
-  private static var failure: Int {
+  /// Sets `errno`, and returns the result of a failed read.
+  private static func failRead() -> Int {
     errno = EIO
     return -1
   }

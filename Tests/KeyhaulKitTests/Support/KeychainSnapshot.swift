@@ -83,6 +83,7 @@ struct KeychainSnapshot {
     }
   }
 
+  /// Deletes all items of a phone.
   static func empty(_ phone: VirtualDevice) throws {
     try queue(of: phone).write { database in
       for kind in ItemKind.allCases { try database.execute(sql: "DELETE FROM \(kind.rawValue)") }

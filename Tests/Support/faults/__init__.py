@@ -1,4 +1,4 @@
-"""Backups with exactly one fault, and the exit codes that Keyhaul has to return. The command is backup_faults.py."""
+"""Backups with exactly one fault, and the exit codes that Keyhaul has to return. backup_faults.py writes them."""
 
 import pathlib
 from dataclasses import dataclass, field, replace
@@ -81,7 +81,7 @@ class Fault:
 
 
 def verify_and_plan(exit_code):
-    """Return one exit code for each command that decrypts the backup."""
+    """Return the same exit code for `verify` and `plan`, which decrypt the backup."""
     return {"verify": exit_code, "plan": exit_code}
 
 

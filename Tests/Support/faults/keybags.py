@@ -30,7 +30,7 @@ def edit_record(tag, change):
 
 
 def add_record(tag, change):
-    """Return an edit that adds a second record with this tag."""
+    """Return an edit that adds a second record with this tag. `change` returns its value, given the first value."""
     def edit(records):
         position = next(index for index, record in enumerate(records) if record[0] == tag)
         records.insert(position + 1, [tag, change(records[position][1])])

@@ -45,7 +45,7 @@ class Moment:
         return cls((value - EPOCH).total_seconds())
 
     @property
-    def _split(self):
+    def _date_and_fraction(self):
         """The date and time without a fraction, and the digits of the fraction."""
         exact = decimal.Decimal(repr(self.seconds))
         full_seconds = math.floor(exact)
@@ -56,12 +56,12 @@ class Moment:
     def der_text(self):
         if self._der_text is not None:
             return self._der_text
-        date, fraction = self._split
+        date, fraction = self._date_and_fraction
         return f"{date:%Y%m%d%H%M%S}".rjust(14, "0") + (f".{fraction}" if fraction else "") + "Z"
 
     @property
     def rfc3339(self):
-        date, fraction = self._split
+        date, fraction = self._date_and_fraction
         return date.isoformat() + (f".{fraction}" if fraction else "") + "Z"
 
     def __eq__(self, other):
@@ -158,7 +158,7 @@ class _Cursor:
     def __init__(self, data, start, end, depth, repairs_dates):
         self.data, self.position, self.end, self.depth, self.repairs_dates = data, start, end, depth, repairs_dates
 
-    def header(self):
+    def read_header(self):
         """Read the tag and the length of an element."""
         if self.end - self.position < 2:
             raise FormatError("DER ends inside an element")
@@ -177,9 +177,9 @@ class _Cursor:
             raise FormatError("DER has an element that runs past its end")
         return tag, size
 
-    def value(self):
+    def read_value(self):
         """Read an element."""
-        tag, size = self.header()
+        tag, size = self.read_header()
         start, end = self.position, self.position + size
         body = self.data[start:end]
         self.position = end
@@ -204,11 +204,11 @@ class _Cursor:
                     return REPAIRED_DATE
                 raise
         if tag == _DICTIONARY:
-            return self.nested(start, end).pairs()
+            return self.nested(start, end).read_pairs()
         if tag == _SEQUENCE:
-            return self.nested(start, end).elements()
+            return self.nested(start, end).read_elements()
         if tag == _SET:
-            return AppleSet(self.nested(start, end).elements())
+            return AppleSet(self.nested(start, end).read_elements())
         raise FormatError(f"DER has an element with the unknown tag {tag:02x}")
 
     def nested(self, start, end):
@@ -217,23 +217,23 @@ class _Cursor:
             raise FormatError("DER is nested too deeply")
         return _Cursor(self.data, start, end, self.depth - 1, self.repairs_dates)
 
-    def elements(self):
+    def read_elements(self):
         """Read the elements up to the end."""
         members = []
         while self.position < self.end:
-            members.append(self.value())
+            members.append(self.read_value())
         return members
 
-    def pairs(self):
+    def read_pairs(self):
         """Read the pairs of a dictionary. The first pair of a key counts."""
         dictionary = {}
         while self.position < self.end:
-            tag, size = self.header()
+            tag, size = self.read_header()
             if tag != _SEQUENCE:
                 raise FormatError("a DER dictionary has a member that is not a pair")
             pair = self.nested(self.position, self.position + size)
             self.position += size
-            key, value = pair.value(), pair.value()
+            key, value = pair.read_value(), pair.read_value()
             if pair.position != pair.end:
                 raise FormatError("a DER dictionary has a pair with bytes after its value")
             dictionary.setdefault(key, value)
@@ -243,7 +243,7 @@ class _Cursor:
 def decode(data, repair_dates=False, max_depth=64):
     """Return the value of one DER element. Bytes after it are an error."""
     cursor = _Cursor(bytes(data), 0, len(data), max_depth, repair_dates)
-    value = cursor.value()
+    value = cursor.read_value()
     if cursor.position != cursor.end:
         raise FormatError("there are bytes after the DER value")
     return value

@@ -23,7 +23,7 @@ CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER IN
 
 
 def proton_entry(content, name, number):
-    """Return an account as Proton Authenticator serializes it: `content` is (1, address) or (2, secret of Steam)."""
+    """Return an account as Proton Authenticator serializes it: `content` is (1, address) or (2, Steam secret)."""
     field, text = content
     metadata = encode_field(1, name.encode()) + encode_field(2, b"") + encode_field(3, f"id {number}".encode())
     return encode_field(1, metadata) + encode_field(2, encode_field(field, encode_field(1, text.encode())))
@@ -49,7 +49,7 @@ def proton_item(key_id, key):
 
 
 def proton_files(rows, logged_count):
-    """Return the database with rows of (key name, box). The last rows are only in its log."""
+    """Return the database with rows of (key name, box). The last `logged_count` rows are only in its log."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "default.store"
         connection = sqlite3.connect(path)

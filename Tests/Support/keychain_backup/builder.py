@@ -39,7 +39,7 @@ class BackupBuilder:
         self.options, self.item_descriptions, self.edits = options, item_descriptions, dict(edits or {})
         self.random = crypto.SeededRandom(seed)
         self.device_key = self.random.bytes(16)
-        self.keys, self.publics, self.written, self.parts = {}, {}, [], {}
+        self.keys, self.public_keys, self.written, self.parts = {}, {}, [], {}
 
     def stage(self, name, value):
         """Apply the edit of a stage to its result."""
@@ -150,14 +150,14 @@ class BackupBuilder:
             group.append([b"KTYP", encoded_number(1 if is_curve else 0)])
         group.append([b"WPKY", crypto.wrap(passcode_key, key)])
         if is_curve:
-            self.publics[key_class] = crypto.curve_public(self.keys[key_class])
-            group.append([b"PBKY", self.publics[key_class]])
+            self.public_keys[key_class] = crypto.curve_public(self.keys[key_class])
+            group.append([b"PBKY", self.public_keys[key_class]])
         return group + [list(record) for record in options.class_extra]
 
     def wrap_key(self, key_class, key):
         """Wrap a key under a class key: 40 bytes, or 72 if the class has a key pair."""
-        if key_class in self.publics:
-            return crypto.curve_wrap(self.publics[key_class], key, self.random.bytes(32))
+        if key_class in self.public_keys:
+            return crypto.curve_wrap(self.public_keys[key_class], key, self.random.bytes(32))
         return crypto.wrap(self.keys[key_class], key)
 
     # Keychain

@@ -128,8 +128,9 @@ def _counter_mode(key, data):
 
 
 def _tag_without_iv(key, ciphertext):
-    start = ecb_encrypt(key, ZERO_BLOCK)
-    return _xor(_ghash(start, ciphertext), start)
+    # With an empty IV, the first counter block is zero. So the subkey of GHASH also encrypts the hash.
+    subkey = ecb_encrypt(key, ZERO_BLOCK)
+    return _xor(_ghash(subkey, ciphertext), subkey)
 
 
 def gcm_seal(key, plaintext, iv=b"", additional=b""):

@@ -75,7 +75,8 @@ def _encode_varint(value):
 class Writer:
     """A writer of keychain databases.
 
-    `store` selects the keys: "ff" or "08" for a Simulator's, by the bytes after them, or "class" for a device's.
+    `store` selects the keys. "ff" and "08" are those of Simulators, and name the bytes after each key. "class" is for
+    the keys of a device.
     """
 
     def __init__(self, seed, store="ff"):

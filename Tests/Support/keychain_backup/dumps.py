@@ -72,13 +72,13 @@ START = datetime.datetime(2024, 5, 6, 7, 8, 9)
 
 def make_items(seed, tables=TABLES, count=24):
     """Return items as (table, attributes, secret). Values are strings, numbers, dates and bytes."""
-    rng, result = random.Random(seed), []
+    rng, items = random.Random(seed), []
     for number in range(count):
         table = tables[number % len(tables)]
-        when = START + datetime.timedelta(seconds=rng.randrange(10**7))
+        modified = START + datetime.timedelta(seconds=rng.randrange(10**7))
         attributes = {
             "agrp": rng.choice(GROUPS), "pdmn": rng.choice(sorted(ACCESSIBLE_CONSTANTS)), "labl": f"label {number} ü",
-            "cdat": START, "mdat": when}
+            "cdat": START, "mdat": modified}
         if table in ("genp", "inet"):
             attributes |= {"acct": f"person{number}", "desc": "made up"}
         if table == "genp":
@@ -91,8 +91,8 @@ def make_items(seed, tables=TABLES, count=24):
             attributes |= {"klbl": rng.randbytes(20), "kcls": 1, "type": 42}
         secret = None if number % 11 == 10 else rng.choice(
             (f"secret {number}".encode(), rng.randbytes(24), b"ends in NUL\0"))
-        result.append((table, attributes, secret))
-    return result
+        items.append((table, attributes, secret))
+    return items
 
 
 def report_order(items):

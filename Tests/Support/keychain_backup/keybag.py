@@ -29,7 +29,7 @@ class ClassKey:
         return self.number(b"CLAS")
 
     @property
-    def wrap(self):
+    def wrap_flags(self):
         return self.number(b"WRAP", 0)
 
     @property
@@ -56,7 +56,7 @@ class UnlockedClass:
     @property
     def is_password_right(self):
         """Whether the password unwrapped the key. A key that the password does not wrap shows nothing."""
-        return self.state != "damaged" and bool(self.source.wrap & WRAPPED_WITH_PASSWORD)
+        return self.state != "damaged" and bool(self.source.wrap_flags & WRAPPED_WITH_PASSWORD)
 
     def unwrap(self, wrapped):
         """Return the key that is wrapped under this class key."""
@@ -165,18 +165,21 @@ def _parse_records(data):
 
 
 def _unlock_class(class_key, passcode_key, device_key):
-    """Return the result of unlocking one class key. The device's key wraps it first, then the password's."""
-    value = class_key.wrapped
-    if class_key.wrap & WRAPPED_WITH_PASSWORD:
+    """Return the result of unlocking one class key.
+
+    A class key is wrapped with the device's key first, and then with the key of the password.
+    """
+    key = class_key.wrapped
+    if class_key.wrap_flags & WRAPPED_WITH_PASSWORD:
         try:
-            value = crypto.unwrap(passcode_key, value)
+            key = crypto.unwrap(passcode_key, key)
         except (crypto.TagMismatch, ValueError):
             return UnlockedClass("damaged", class_key)
-    if class_key.wrap & WRAPPED_WITH_DEVICE:
+    if class_key.wrap_flags & WRAPPED_WITH_DEVICE:
         if device_key is None:
             return UnlockedClass("device-bound", class_key)
-        value = crypto.cbc_decrypt(device_key, value)
-    return UnlockedClass("available", class_key, value)
+        key = crypto.cbc_decrypt(device_key, key)
+    return UnlockedClass("available", class_key, key)
 
 
 def make(

@@ -48,14 +48,15 @@ class FileRecord:
                 return value
 
             record = {key: resolve(value) for key, value in resolve(archive["$top"]["root"]).items()}
-            wrapped = record.get("EncryptionKey")
-            if wrapped is not None and len(wrapped) not in (44, 76):
+            # The class number in 4 bytes, and the wrapped key.
+            key_field = record.get("EncryptionKey")
+            if key_field is not None and len(key_field) not in (44, 76):
                 raise FormatError("a file's key has an invalid length")
             return cls(
                 path=record.get("RelativePath", ""), mode=record["Mode"], size=record.get("Size", 0),
                 protection_class=record.get("ProtectionClass", 0), digest=record.get("Digest"),
-                key_class=int.from_bytes(wrapped[:4], "little") if wrapped else 0,
-                wrapped_key=wrapped[4:] if wrapped else None, modified=record.get("LastModified", 0),
+                key_class=int.from_bytes(key_field[:4], "little") if key_field else 0,
+                wrapped_key=key_field[4:] if key_field else None, modified=record.get("LastModified", 0),
                 target=record.get("Target"))
         except FormatError:
             raise
@@ -81,8 +82,8 @@ class FileRecord:
             root["Digest"] = add(self.digest)
         if self.wrapped_key is not None:
             data_class = add({"$classname": "NSMutableData", "$classes": ["NSMutableData", "NSData", "NSObject"]})
-            field = self.key_class.to_bytes(4, "little") + self.wrapped_key
-            root["EncryptionKey"] = add({"$class": data_class, "NS.data": field})
+            key_field = self.key_class.to_bytes(4, "little") + self.wrapped_key
+            root["EncryptionKey"] = add({"$class": data_class, "NS.data": key_field})
         root["$class"] = add({"$classname": "MBFile", "$classes": ["MBFile", "NSObject"]})
         objects[1] = root
         return plistlib.dumps({

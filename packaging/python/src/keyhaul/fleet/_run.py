@@ -224,7 +224,7 @@ class _EarlierRows:
     def __init__(self, folder: str | os.PathLike[str], names: bool) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
         self._items: dict[str, pa.Table] = {}
-        # A backup and its stamp for each mark of a password that decrypted it.
+        # For each mark of a password, a backup that the password decrypted, and the stamp of the backup.
         self._proofs: dict[str, tuple[str, str]] = {}
         tables = _tables.read(folder, names)
         if tables is None:

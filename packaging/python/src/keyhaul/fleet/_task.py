@@ -92,14 +92,14 @@ def batches(jobs: Sequence[Job], threads: int, batch: int | None) -> list[Sequen
     The first tasks are large, because one call for many backups costs less. The last tasks are small, so that all
     workers end together. If no worker has joined yet, each task has one backup, so that a late worker still has work.
     """
-    result: list[Sequence[Job]] = []
+    tasks: list[Sequence[Job]] = []
     start = 0
     while start < len(jobs):
         remaining = len(jobs) - start
         size = batch or min(MAX_BATCH_SIZE, math.ceil(remaining / (2 * threads or remaining)))
-        result.append(jobs[start : start + size])
+        tasks.append(jobs[start : start + size])
         start += size
-    return result
+    return tasks
 
 
 def run_jobs(jobs: Sequence[Job], settings: Settings) -> list[JobResult]:
@@ -360,14 +360,14 @@ def _mark(run: str, password: Sendable) -> str:
 @functools.cache
 def _devices(program: str, home: str | None, to: str | None, run: str) -> list[dict[str, Any]]:
     """Return the identities and revisions of the devices in the device folder, and of the target."""
-    result = _commands.devices(program, home)
+    devices = _commands.devices(program, home)
     if to is not None:
         try:
-            result.append(_commands.device(to, program, home))
+            devices.append(_commands.device(to, program, home))
         except KeyhaulError as error:
             # The command that needs the device reports the error.
-            result.append({"name": to, "revision": error.id})
-    return [{name: device.get(name) for name in ("name", "udid", "revision")} for device in result]
+            devices.append({"name": to, "revision": error.id})
+    return [{name: device.get(name) for name in ("name", "udid", "revision")} for device in devices]
 
 
 @functools.cache
