@@ -53,7 +53,7 @@ struct KeychainItemRuleTests {
   func dateRepair() throws {
     let repaired = try item("310d 300b 0c0463646174 1803313233")
     #expect(repaired.creationDate?.secondsSinceReferenceDate == 7_084_800.0)
-    #expect(try bytes(repaired) == "3119" + "3017" + "0c0463646174" + "180f" + Array("20010324000000Z".utf8).hex)
+    #expect(try encodedHex(repaired) == "3119" + "3017" + "0c0463646174" + "180f" + Array("20010324000000Z".utf8).hex)
     #expect(throws: FormatError.self) { try item("3119 3017 0c0463646174 180f" + Array("20011324000000Z".utf8).hex) }
   }
 

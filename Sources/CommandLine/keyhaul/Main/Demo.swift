@@ -77,7 +77,7 @@ struct Demo: RunnableCommand {
     for (index, step) in Self.steps.enumerated() {
       try session.print("\(index == 0 ? "" : "\n")# \(step.title)", .bold)
       for command in step.commands {
-        try Interruption.check("no files remain")
+        try Interruption.check(directory.interruptionNote)
         try session.print("\n$ keyhaul \(command)", .green)
         try session.flush()
         let status = try run(command, in: session)
@@ -147,4 +147,7 @@ private final class DemoDirectory {
       ? "Everything is in \(path); --home \(path)/devices finds the devices."
       : "The demo's files have been deleted from this machine."
   }
+
+  /// The state of the files if the user interrupts the demo.
+  var interruptionNote: String { isKept ? "the files so far are in \(path)" : "no files remain" }
 }

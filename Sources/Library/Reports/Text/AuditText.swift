@@ -56,14 +56,17 @@ package struct AuditText {
       + WordWrap.lines(of: summary, columns: style.width)
   }
 
-  /// The last line: "18 items: 14 leave the device, 4 never do, 1 have a deprecated class."
+  /// The last line: "18 items: 14 leave the device, 4 never do, 1 has a deprecated class."
   private var summary: String {
-    var countTexts = ["\(HumanReadable.grouped(audit.leaving.count)) leave the device"]
-    if showsStayingCount { countTexts.append("\(HumanReadable.grouped(audit.staying.count)) never do") }
+    func text(_ count: Int, _ singular: String, _ plural: String) -> String {
+      "\(HumanReadable.grouped(count)) \(count == 1 ? singular : plural)"
+    }
+    var countTexts = [text(audit.leaving.count, "leaves the device", "leave the device")]
+    if showsStayingCount { countTexts.append(text(audit.staying.count, "never does", "never do")) }
     if !audit.unreadable.isEmpty {
       countTexts.append("\(HumanReadable.grouped(audit.unreadable.count)) cannot be read here")
     }
-    countTexts.append("\(HumanReadable.grouped(audit.deprecated.count)) have a deprecated class")
+    countTexts.append(text(audit.deprecated.count, "has a deprecated class", "have a deprecated class"))
     return "\(HumanReadable.count(audit.items.count, "item")): \(countTexts.joined(separator: ", "))."
   }
 

@@ -28,7 +28,8 @@ package struct ComparisonText {
       lines += WordWrap.labeled("  ", style.adapted(UntrustedText.escaped(obstacle)), columns: style.width)
     }
     if !source.isDevice {
-      lines.append("  of the \(HumanReadable.count(comparison.items.count, "item")) in the backup:")
+      let items = comparison.items.count == 1 ? "item" : "\(HumanReadable.grouped(comparison.items.count)) items"
+      lines.append("  of the \(items) in the backup:")
     }
     lines += [""] + countLines(style) + ["", "  * what is planned here", ""]
     lines += warnedLines(style)

@@ -75,7 +75,7 @@ struct CommandError: Error, Equatable {
     guard let errno, errno.isResourceShortage else { return nil }
     return errno == .noMemory
       ? "end other programs, or raise the limit of memory (ulimit -v, or the container's)"
-      : "raise the limit of open files: ulimit -n 256"
+      : "raise the limit of open files (ulimit -n)"
   }
 
   static func usage(_ message: String, why: String? = nil, try advice: String? = nil) -> CommandError {
