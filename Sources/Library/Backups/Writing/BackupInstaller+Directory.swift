@@ -171,7 +171,6 @@ extension BackupInstaller {
     let sink = try systemCall { () throws(Errno) in
       try system.makeDirectory(name, in: parent)
       let directory = try system.openDirectory(name.systemName, in: parent)
-      _ = system.claim(directory)
       return DirectorySink(directory, replacing: replaced, system: system)
     }
     try backup.send(sink)
@@ -254,6 +253,7 @@ extension BackupInstaller {
     let directory = try system.openDirectory(name.systemName, in: parent)
     // Shows other processes that the directory is in use.
     _ = system.claim(directory)
+    defer { system.unclaim(directory) }
     for child in try system.names(in: directory) where child != MetadataFile.manifest.path.systemName {
       try system.removeTree(child, in: directory)
     }

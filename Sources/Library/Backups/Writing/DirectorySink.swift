@@ -58,7 +58,10 @@ final class DirectorySink: StoredFileSink {
     self.directory = directory
     self.replaced = replaced
     self.system = system
+    _ = system.claim(self.directory)
   }
+
+  deinit { system.unclaim(directory) }
 
   /// Sets the permissions of the directory. By default, only its owner has access.
   func setPermissions(_ permissions: UInt32) throws(Errno) {
