@@ -198,6 +198,22 @@ struct MaliciousContainerTests {
     }
   }
 
+  @Test("A zip with exactly 65,535 entries needs no 64-bit numbers")
+  func fullEndRecord() throws {
+    let sample = try SampleBackup()
+    var zip = try zip(sample)
+    while zip.endRecord.count < 65_535 { zip.add("Other/\(zip.endRecord.count)") }
+    #expect(try open(zip.finished()).hasKeychain)
+  }
+
+  @Test("A zip is refused if its 64-bit record is not directly before the locator, where some readers look for it")
+  func misplacedZip64Record() throws {
+    let zip = try zip(SampleBackup())
+    let secondRecord = zip.finishedAsZip64().suffix(98).prefix(56)
+    try expectRefusal(zip.finishedAsZip64(beforeLocator: Array(secondRecord)), .damaged, "directly before its locator")
+    try expectRefusal(zip.finishedAsZip64(beforeLocator: [0]), .damaged, "directly before its locator")
+  }
+
   @Test("A zip with 64-bit numbers is refused if a name has a NUL, or if its directory is outside of the file")
   func maliciousZip64() throws {
     var zip = try zip(try SampleBackup())

@@ -112,8 +112,10 @@ struct ZipFixture {
   /// - Parameters:
   ///   - offset: The position of the directory in the 64-bit record, if it differs from the actual one.
   ///   - endRecord: The numbers of the last record. -1 means that only the 64-bit record has the number.
+  ///   - insertion: Bytes between the 64-bit record and its locator.
   func finishedAsZip64(
-    directoryAt offset: Int? = nil, endRecord: (count: Int, size: Int, offset: Int) = (-1, -1, -1)
+    directoryAt offset: Int? = nil, endRecord: (count: Int, size: Int, offset: Int) = (-1, -1, -1),
+    beforeLocator insertion: [UInt8] = []
   ) -> [UInt8] {
     let zip64RecordOffset = entries.count + directory.count
     let (byteCountOfRest, version, disks, diskCount) = (44, 45, 0, 1)
@@ -121,7 +123,7 @@ struct ZipFixture {
       Signature.zip64EndRecord + word(byteCountOfRest, 8) + word(version, 2) + word(version, 2) + word(disks, 8)
       + word(count, 8) + word(count, 8) + word(directory.count, 8) + word(offset ?? entries.count, 8)
     let locator = Signature.zip64Locator + word(disks, 4) + word(zip64RecordOffset, 8) + word(diskCount, 4)
-    return entries + directory + zip64Record + locator + serialized(endRecord)
+    return entries + directory + zip64Record + insertion + locator + serialized(endRecord)
   }
 
   /// Returns Info-ZIP's extra field with a UTF-8 name, which replaces the name in a header.

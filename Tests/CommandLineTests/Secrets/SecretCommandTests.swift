@@ -53,6 +53,12 @@ struct SecretCommandTests {
     try expectNoRemainingProcess()
   }
 
+  @Test("A password command works if Keyhaul's parent process ignores the end of its children")
+  func ignoredChildSignal() throws {
+    let outcome = try sandbox.devices.run("env --ignore-signal=CHLD keyhaul verify b --password-command 'cat .bp'")
+    #expect(outcome.status == 0, "\(outcome)")
+  }
+
   @Test("All 900,000 bytes that a password command prints are the password")
   func output() throws {
     func passwordFlag(byteCount: Int) -> String {

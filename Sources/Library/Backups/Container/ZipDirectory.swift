@@ -88,8 +88,9 @@ struct ZipDirectory {
   ///         16      4  offset of the directory
   ///         20      2  size of the comment that follows
   ///
-  /// If a number has all bits set, it is in the record for large zips. libarchive reads that record whenever a locator
-  /// points to it.
+  /// If a number has all bits set, it is in the record for large zips, to which a locator points. A zip with exactly
+  /// 65,535 entries may have no locator, and the number is then the count. libarchive reads the record for large zips
+  /// whenever there is a locator.
   ///
   /// - Parameters:
   ///   - tail: The last bytes of the file.
@@ -102,10 +103,11 @@ struct ZipDirectory {
     let count = Int64(tail.littleEndian(at: end + 10, bytes: 2))
     let size = Int64(tail.littleEndian(at: end + 12, bytes: 4))
     let offset = Int64(tail.littleEndian(at: end + 16, bytes: 4))
-    let isLarge = count == all16Bits || size == all32Bits || offset == all32Bits
+    let isLarge = size == all32Bits || offset == all32Bits
     let hasLocator = end >= locatorByteCount && tail[(end - locatorByteCount)...].starts(with: locatorSignature)
     guard isLarge || hasLocator else { return ((count, size, offset), tailStart + Int64(end)) }
-    let (recordOffset, large) = try largeExtent(source, tail: tail, end: end, fileByteCount: fileByteCount)
+    let (recordOffset, large) = try largeExtent(
+      source, tail: tail, at: tailStart, end: end, fileByteCount: fileByteCount)
     guard count == all16Bits || count == large.count, size == all32Bits || size == large.size,
       offset == all32Bits || offset == large.offset
     else { throw KeyhaulError(.damaged, "the zip's two end records do not agree") }
@@ -367,6 +369,7 @@ struct ZipDirectory {
   ///
   ///     offset  bytes
   ///          0      4  "PK" 6 6
+  ///          4      8  number of bytes that follow
   ///         24      8  number of entries on this disk
   ///         32      8  number of entries
   ///         40      8  size of the directory
@@ -374,7 +377,7 @@ struct ZipDirectory {
   ///
   /// - Returns: The extent, and the offset of the record.
   private static func largeExtent(
-    _ source: FileDescriptorSource, tail: [UInt8], end: Int, fileByteCount: Int64
+    _ source: FileDescriptorSource, tail: [UInt8], at tailStart: Int64, end: Int, fileByteCount: Int64
   ) throws(KeyhaulError) -> (recordOffset: Int64, Extent) {
     let locator = end - locatorByteCount
     guard locator >= 0, tail[locator...].starts(with: locatorSignature),
@@ -384,6 +387,11 @@ struct ZipDirectory {
     var cursor = try Cursor(source, at: recordOffset)
     let record = try cursor.read(largeEndRecordByteCount)
     guard record.starts(with: largeEndRecordSignature) else { throw outsideFileError }
+    // Some readers use the record directly before the locator, others the one that the locator names.
+    let byteCountAfterField = record.littleEndian(at: 4, bytes: 8)
+    guard byteCountAfterField == UInt64(clamping: tailStart + Int64(locator) - recordOffset - 12) else {
+      throw KeyhaulError(.damaged, "the zip's record of 64-bit numbers is not directly before its locator")
+    }
     let countOnDisk = record.littleEndian(at: 24, bytes: 8)
     let count = record.littleEndian(at: 32, bytes: 8)
     let size = record.littleEndian(at: 40, bytes: 8)

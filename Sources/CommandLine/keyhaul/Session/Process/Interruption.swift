@@ -32,11 +32,13 @@ enum Interruption {
   private static let savedTerminal = SavedTerminal()
 
   /// Installs the signal handlers. SIGINT, SIGTERM and SIGHUP stay ignored if the parent process ignores them, as with
-  /// `nohup` and background jobs. SIGPIPE and SIGXFSZ become errors of the write.
+  /// `nohup` and background jobs. SIGPIPE and SIGXFSZ become errors of the write. SIGCHLD gets its default, because the
+  /// system discards the exit codes of child processes if a parent process ignored it.
   static func install() {
     initializeStaticProperties()
     signal(SIGPIPE, SIG_IGN)
     signal(SIGXFSZ, SIG_IGN)
+    signal(SIGCHLD, SIG_DFL)
     for number in [SIGINT, SIGTERM, SIGHUP] {
       var current = sigaction()
       guard sigaction(number, nil, &current) == 0, !isIgnored(current) else { continue }
