@@ -40,7 +40,8 @@ enum SecretReader {
   static func overLimitError(_ name: String, kind: SecretKind) -> CommandError {
     CommandError(
       .refused, "refused to read the \(kind.noun) from \(name)",
-      why: "it is longer than the limit of \(HumanReadable.bytes(SecretLimits.maximumByteCount))", try: "the right file"
+      why: "it is longer than the limit of \(HumanReadable.bytes(SecretLimits.maximumByteCount))",
+      try: "a source with only the \(kind.noun)"
     )
   }
 }
