@@ -92,6 +92,30 @@ struct UnprovenKeyTests {
     #expect(try sandbox.object(withRightKey.output)["device_key_proven"] as? Bool == true, "\(withRightKey)")
   }
 
+  @Test("If no item confirms the device key, `item add` and `item update` refuse to write this-device-only items")
+  func itemChanges() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.write(Array("new secret".utf8), to: ".secret")
+    let contentsBefore = try sandbox.fileContents(in: "b")
+    let add = "add b --service fresh --account zoe --access-group g --secret-file .secret --password-file .bp"
+    let update = "update b --service mail --yes --password-file .bp"
+    for key in [".wrong", ".right"] {
+      for line in [
+        "\(add) --protection when-unlocked-this-device", "\(update) --new-protection when-unlocked-this-device",
+      ] {
+        let outcome = try sandbox.keyhaul("item \(line) --device-key-file \(key)")
+        #expect(outcome.status == 14, "\(line) \(key): \(outcome)")
+        #expect(
+          unwrapped(outcome.errors).contains("no item of the backup proves that the available one is the source"),
+          "\(line) \(key): \(outcome)")
+      }
+    }
+    #expect(try sandbox.fileContents(in: "b") == contentsBefore)
+    // Other items need no device key.
+    try sandbox.succeed("item \(add) --device-key-file .wrong -q")
+    #expect(try sandbox.succeed("item find b --password-file .bp --service fresh --reveal") == "new secret")
+  }
+
   @Test("Verify says that it cannot check a device key if no item needs one, and checks it if an item does")
   func verified() throws {
     let sandbox = try Self.sandbox()

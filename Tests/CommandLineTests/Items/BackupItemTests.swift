@@ -145,6 +145,59 @@ struct BackupItemTests {
     #expect(try sandbox.succeed("verify plain.tar").contains("plain.tar is intact"))
   }
 
+  @Test(
+    "If the given device key is wrong, items are added and changed with the virtual device's key and stay readable",
+    arguments: ["b --password-file .bp", "plain.tar"])
+  func wrongKeyNextToDevice(backup: String) throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.write([UInt8](repeating: 7, count: 16), to: ".wrong")
+    let added = try sandbox.keyhaul(
+      "item add \(backup) --service bound --account zoe --access-group \(Self.group) --secret-file .secret --protection when-unlocked-this-device --device-key-file .wrong"
+    )
+    #expect(added.status == 0 && added.output.contains("can be decrypted only on the source device"), "\(added)")
+    #expect(unwrapped(added.errors).contains("the given device key does not belong to the source device"), "\(added)")
+    #expect(try sandbox.succeed("item find \(backup) --service bound --reveal") == "new secret")
+    try sandbox.succeed("verify \(backup)")
+
+    // The push token of old-phone is also this-device-only.
+    let token = "--account 'push token'"
+    #expect(try sandbox.succeed("item find \(backup) \(token) --reveal") != "new secret")
+    try sandbox.succeed(
+      "item update \(backup) \(token) --new-secret-file .secret --device-key-file .wrong --yes -q")
+    #expect(try sandbox.succeed("item find \(backup) \(token) --reveal") == "new secret")
+    try sandbox.succeed("item delete \(backup) --service bound --device-key-file .wrong --yes -q")
+    #expect(try sandbox.keyhaul("item find \(backup) --service bound").status == 4)
+    try sandbox.succeed("verify \(backup)")
+  }
+
+  @Test("Without the device, a wrong device key encrypts no item, and the right key encrypts this-device-only items")
+  func deviceKeyWithoutDevice() throws {
+    let sandbox = try Self.sandbox()
+    try sandbox.write([UInt8](repeating: 7, count: 16), to: ".wrong")
+    try sandbox.write(sandbox.deviceKey(of: "old-phone"), to: ".right")
+    let newItem = "--account y --access-group g --secret-file .secret --home elsewhere"
+    let deviceBound = "--service bound --protection when-unlocked-this-device"
+    // Without a password, every item needs the device key.
+    let refusals = [("b.zip", "--password-file .bp \(deviceBound)"), ("plain.tar", "--service x")]
+    for (name, flags) in refusals {
+      let bytesBefore = try sandbox.read(name)
+      let refused = try sandbox.keyhaul("item add \(name) \(flags) \(newItem) --device-key-file .wrong")
+      #expect(
+        refused.status == 14 && refused.errors.contains("the item cannot be encrypted for \(name)"), "\(refused)")
+      #expect(
+        unwrapped(refused.errors).contains("the given device key does not belong to the source device of \(name)"),
+        "\(refused)")
+      #expect(try sandbox.read(name) == bytesBefore)
+    }
+    try sandbox.succeed("item add b.zip --password-file .bp --service x \(newItem) --device-key-file .wrong -q")
+    try sandbox.succeed("item add b.zip --password-file .bp \(deviceBound) \(newItem) --device-key-file .right -q")
+    for service in ["x", "bound"] {
+      #expect(
+        try sandbox.succeed("item find b.zip --password-file .bp --service \(service) --reveal") == "new secret")
+    }
+    try sandbox.succeed("verify b.zip --password-file .bp")
+  }
+
   @Test("Rejected changes have a clear reason and change nothing")
   func refusals() throws {
     let sandbox = try Self.sandbox()

@@ -140,7 +140,8 @@ final class BackupUnlocker {
 
   /// Decrypts the backup like `open(with:hardware:for:)`, for a caller that also encrypts with the hardware key.
   ///
-  /// - Returns: The backup, and the key that decrypted it: `candidate` or one of its fallbacks.
+  /// - Returns: The backup, and the key that was used: `candidate` or one of its fallbacks; `nil` if `candidate` is
+  ///   `nil`. If all of these keys belong to other devices, the backup's `isSameDevice` is `false`.
   func openChoosingKey(
     with key: BackupKey, hardware candidate: HardwareKey?, for purpose: BackupPurpose
   ) throws(CommandError) -> (backup: UnlockedBackup, hardwareKey: HardwareKey?) {
