@@ -160,7 +160,8 @@ public final class SimulatedBackup: Sendable {
     return KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
   }
 
-  /// The keybag exists only for a moment, so attacks on its password are irrelevant.
+  /// The number of iterations. One is enough, because the keybag exists only for a moment, so that nobody can guess its
+  /// password.
   private static let rounds = 1
 
   /// Returns all items as a device reads them. Items that the device cannot decrypt contain the failure.

@@ -97,7 +97,9 @@ extension MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed, isSameDevice: nil)
   }
 
-  /// Adds known names to encrypted items, by position.
+  /// Returns a copy in which encrypted items have their known names.
+  ///
+  /// - Parameter summaries: The known names and properties, by the position of the item.
   package func naming(_ summaries: [Int: ItemSummary]) -> MigrationPlan {
     guard !summaries.isEmpty else { return self }
     return showing(

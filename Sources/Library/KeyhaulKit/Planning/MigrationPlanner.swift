@@ -90,7 +90,7 @@ package enum MigrationPlanner {
         do throws(KeychainRuleError) {
           step = try target.importItem(incoming, from: .archive(position: UInt32(clamping: position)), of: items)
         } catch {
-          return decide(malformed(item, error))
+          return decide(malformedVerdict(item, error))
         }
         add(step.planned)
         decide(
@@ -157,7 +157,7 @@ package enum MigrationPlanner {
       containsSecureEnclaveKey: decision.containsSecureEnclaveKey)
   }
 
-  private static func malformed(_ backupItem: BackupItem, _ error: KeychainRuleError) -> Verdict {
+  private static func malformedVerdict(_ backupItem: BackupItem, _ error: KeychainRuleError) -> Verdict {
     Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, location(of: backupItem)))
   }
 
@@ -204,7 +204,7 @@ package enum MigrationPlanner {
         let startsToSync = incoming.incoming.item.isSynchronizable && !item.isSynchronizable
         return .eligible(incoming, startsToSync: startsToSync)
       } catch {
-        return .ineligible(malformed(backupItem, error))
+        return .ineligible(malformedVerdict(backupItem, error))
       }
     }
   }

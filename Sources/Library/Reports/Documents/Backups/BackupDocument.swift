@@ -85,6 +85,7 @@ package struct RekeyDocument {
   package init(
     of archive: String, _ keybag: Keybag, isEncrypted: Bool, isWritten: Bool, isDryRun: Bool, isKeyProven: Bool? = nil
   ) {
+    // The slow derivation comes first.
     let iterationCounts = [keybag.secondStep?.iterations, keybag.iterations].compactMap(\.self)
     json = [
       "format": "rekey-result/1", "archive": .string(archive), "encrypted": .boolean(isEncrypted),
