@@ -166,6 +166,7 @@ struct ComparisonTests {
     #expect(
       Set(audit.deprecated.compactMap(\.identity.label))
         == ["Tracker", "Guest", "ftp.example.net", "Example Root CA"])
+    // One of the five items has no label.
     #expect(audit.deprecated.count == 5)
     #expect(audit.staying.allSatisfy { $0.reasonToStay != nil } && audit.leaving.allSatisfy { $0.reasonToStay == nil })
   }

@@ -74,8 +74,10 @@ struct SecretDescriptionTests {
       let plan = try Restorer.plan(archive, onto: session, policy: policy)
       #expect(!containsSecret(descriptions(of: plan)))
       let rows = try Restorer.targetRows(of: session)
+      // One item of each of the seven classes, and the system's own item.
       #expect(rows.count == 8)
       #expect(!containsSecret(descriptions(of: rows)))
+      // A wrong number of removed rows makes the restore fail.
       let stalePlan = MigrationPlan(plan, policy: .replace, removedRowCount: 99)
       let error = try #require(try keyhaulError { try Restorer.restore(stalePlan, onto: session) })
       #expect(!containsSecret(descriptions(of: error)))

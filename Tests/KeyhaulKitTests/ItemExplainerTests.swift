@@ -42,6 +42,7 @@ struct ItemExplainerTests {
   func invalidPositions() throws {
     let archive = try phones.setup.open(path, password: TestSetup.password, on: nil)
     let count = archive.items.count
+    // The last position is valid, whether or not its item is the selected one.
     let last = try explainer("aku", index: count - 1).explanations(
       in: archive, named: "b", sourceDevice: nil, onto: nil)
     #expect(last.count <= 1)

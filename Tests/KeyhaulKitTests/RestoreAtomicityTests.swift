@@ -102,6 +102,7 @@ struct RestoreAtomicityTests {
     let session = try DeviceSet(path: setup.home.path, environment: environment).device(DeviceName("target"))
       .openTestSession()
     let plan = try Restorer.plan(pending.archive, onto: session, policy: policy)
+    // The clock cancels the restore after this many checks.
     budget.reset(to: count)
     let error = try keyhaulError { try Restorer.restore(plan, onto: session) }
     #expect(error?.isCancelled == true && error?.category == .failed, "\(String(describing: error))")
@@ -170,6 +171,7 @@ struct RestoreAtomicityTests {
     ])
   func changedColumns(_ change: String) throws {
     let pending = try PendingRestore()
+    // Row 2 is the item "resident".
     try KeychainSnapshot.execute(
       "UPDATE genp SET \(change) WHERE acct = (SELECT acct FROM genp WHERE rowid = 2)",
       on: pending.session.device)

@@ -44,6 +44,7 @@ struct TamperedBackupTests {
     let session = try phones.old.openTestSession()
     let prepared = try BackupExporter.prepare(session, password: secret(TestSetup.password), rounds: 1)
     session.invalidate()
+    // The last three numbers have a key generation in the upper bits, which only a device's own database has.
     for number in (UInt32(0)...13) + [0x19, 0x26, 0xFFFF_FFFF] where KeyClass(rawValue: number) != protection.keyClass {
       let path = try phones.tamperingWriter.write(prepared, named: "class-\(number)") { contents in
         try contents.editEntries { entries in

@@ -87,7 +87,8 @@ struct UnavailableDeviceTests {
     #expect(try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }?.code == .deviceLocked)
   }
 
-  @Test("A restore to a locked phone can be planned, but is refused and changes nothing", arguments: [true, false])
+  @Test(
+    "A restore to a locked phone can be planned, but is refused until the phone is unlocked", arguments: [true, false])
   func restore(afterRestart: Bool) throws {
     let fixture = try BackedUpPhone()
     let session = try fixture.phone.openTestSession()
@@ -126,7 +127,8 @@ struct UnavailableDeviceTests {
   func password() throws {
     let setup = try TestSetup()
     let session = try setup.phone("phone").openTestSession()
-    // Together with the iterations of the second step, 20,000,000 exceed the limit.
+    // HMAC pads its key with NUL bytes, so a password of NUL bytes equals the empty one. Together with the iterations of
+    // the second step, 20,000,000 exceed the limit.
     for (password, rounds) in [("", 1), ("\0\0", 1), ("pw", 0), ("pw", 20_000_000)] {
       let error = try keyhaulError {
         _ = try BackupExporter.prepare(session, password: secret(password), rounds: rounds)

@@ -5,6 +5,7 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
+/// Class 5 is for files, 6 to 8 are for migratable items, and 9 to 11 for this-device-only items.
 @Suite("Crafted backups with unbound class keys")
 struct UnboundBackupTests {
   private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
@@ -75,6 +76,7 @@ struct UnboundBackupTests {
     let unbound = try #require(opened.archive.unboundClassKeys)
     #expect(unbound.classes.map(\.rawValue) == [9, 11] && !unbound.blocksRestore)
     #expect(unbound.consequence == "with the password, their this-device-only items can be decrypted on any device")
+    // The items of all classes except 10.
     #expect(try session.restore(opened).summary.migrates == 5)
   }
 
