@@ -10,7 +10,7 @@ import VirtualDevice
 
 @Suite("Tampered protection classes in a backup with a password")
 struct TamperedBackupTests {
-  /// The classes whose keys are also wrapped with the device's hardware key: a class of files (5), and the classes of
+  /// The classes whose keys are also wrapped with the device key: a class of files (5), and the classes of
   /// this-device-only items.
   private static let boundClasses: Set<UInt32> = [5, 9, 10, 11]
 

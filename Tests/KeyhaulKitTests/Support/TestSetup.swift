@@ -61,7 +61,7 @@ struct TestSetup {
     return outcome.path ?? path
   }
 
-  /// Decrypts a backup with its password and a phone's hardware key.
+  /// Decrypts a backup with its password and a phone's device key.
   func open(_ path: String, password: String?, on session: DeviceSession?) throws -> UnlockedBackup {
     let archive = try BackupArchive.open(.path(path))
     return try archive.open(

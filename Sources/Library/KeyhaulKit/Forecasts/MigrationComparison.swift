@@ -129,7 +129,7 @@ public struct MigrationComparison: Sendable {
     current = RestoreScenario(hasPassword: backup.hasPassword, onSameDevice: plan.isSameDevice == true)
   }
 
-  /// Returns the outcome by class if the decision depends on the password or the hardware; otherwise, the decision's own
+  /// Returns the outcome by class if the decision depends on the password or the device key; otherwise, the decision's own
   /// outcome.
   static func restoreOutcome(of decision: MigrationPlan.Decision, in scenario: RestoreScenario) -> RestoreOutcome {
     switch decision.outcome {
@@ -186,7 +186,7 @@ public struct MigrationComparison: Sendable {
     current = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: isSourceDevice)
   }
 
-  /// Returns a hardware key that no device has.
+  /// Returns a random device key, which belongs to no device.
   static func keyOfUnknownDevice() throws(KeyhaulError) -> DeviceKey {
     try translatingErrors { () throws(DataProtectionError) in try HardwareUID(from: SystemRandomSource()).deviceKey() }
   }

@@ -99,7 +99,7 @@ public final class SimulatedBackup: Sendable {
 
   /// Returns a copy with or without a password. Nothing is read again.
   ///
-  /// - Parameter deviceKey: The hardware key of the source device.
+  /// - Parameter deviceKey: The key of the source device.
   func copy(
     withPassword hasPassword: Bool, deviceKey: DeviceKey
   ) throws(KeyhaulError) -> SimulatedBackup {
@@ -166,7 +166,7 @@ public final class SimulatedBackup: Sendable {
 
   /// Returns all items as a device reads them. Items that the device cannot decrypt contain the failure.
   ///
-  /// - Parameter deviceKey: The device's hardware key.
+  /// - Parameter deviceKey: The key of the device that reads the backup.
   package func items(openedWith deviceKey: DeviceKey) throws(KeyhaulError) -> [BackupItem] {
     let keys: ClassKeys
     do throws(DataProtectionError) {
@@ -193,7 +193,7 @@ public final class SimulatedBackup: Sendable {
   ///
   /// - Parameters:
   ///   - rows: All rows of the device.
-  ///   - deviceKey: The hardware key of the device.
+  ///   - deviceKey: The key of the device.
   func plan(
     onto rows: [TargetRow], openedWith deviceKey: DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool,
     for use: BackupPurpose
@@ -266,7 +266,7 @@ extension Restorer {
 extension SimulatedBackup {
   /// Simulates a backup of the device from which a dump was made, with the dump's items.
   ///
-  /// The device is unknown. A random hardware key replaces the device's key, and the device is assumed not to
+  /// The device is unknown. A random device key replaces the real one, and the device is assumed not to
   /// synchronize. The same rules decide which items are excluded; a flag that is missing in the dump counts as not set.
   ///
   /// - Parameters:

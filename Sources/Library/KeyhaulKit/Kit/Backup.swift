@@ -12,7 +12,7 @@ public import VirtualDevice
 /// `create(from:password:at:iterations:)`, `convert(to:)`, `rekey(from:to:)`, `seal()` and `Plan.restore()` write
 /// anything.
 public struct Backup: Sendable {
-  /// The backup with all items that the password and the hardware key can decrypt.
+  /// The backup with all items that the password and the device key can decrypt.
   public let opened: UnlockedBackup
   private let path: String
   private let key: BackupKey
@@ -23,7 +23,7 @@ public struct Backup: Sendable {
   /// - Parameters:
   ///   - path: The path of a backup's directory, or of a packed backup.
   ///   - password: The backup's password; `nil` if it has none.
-  ///   - sourceDevice: The source device, if it is available. Its hardware key also decrypts this-device-only items.
+  ///   - sourceDevice: The source device, if it is available. Its device key also decrypts this-device-only items.
   ///   - limit: The maximum number of PBKDF2 iterations of both steps together, checked before any work. Real backups
   ///     require 10,010,000.
   /// - Throws: Category `notFound` if there is no backup at the path; `wrongPassword` if the password is wrong or missing;
@@ -34,7 +34,7 @@ public struct Backup: Sendable {
     acceptingAtMost limit: Int = IterationLimit.standard
   ) throws(KeyhaulError) {
     try self.init(
-      path: path, password: password, deviceKey: try Self.hardwareKey(of: sourceDevice), acceptingAtMost: limit)
+      path: path, password: password, deviceKey: try Self.deviceKey(of: sourceDevice), acceptingAtMost: limit)
   }
 
   private init(
@@ -54,7 +54,7 @@ public struct Backup: Sendable {
   /// Returns the reason why an item cannot be decrypted with the available keys; `nil` if it can.
   public func reason(of item: BackupItem) -> Reason? { opened.reason(of: item) }
 
-  private static func hardwareKey(of device: VirtualDevice?) throws(KeyhaulError) -> DeviceKey? {
+  private static func deviceKey(of device: VirtualDevice?) throws(KeyhaulError) -> DeviceKey? {
     guard let device else { return nil }
     let session = try device.openSession(.reading, verb: "open")
     defer { session.invalidate() }
@@ -87,7 +87,7 @@ extension Backup {
   public func plan(
     onto device: VirtualDevice, existing policy: ExistingItemPolicy = .replace
   ) throws(KeyhaulError) -> Plan {
-    let openedForTarget = try Self.decrypted(archive, key, with: try Self.hardwareKey(of: device))
+    let openedForTarget = try Self.decrypted(archive, key, with: try Self.deviceKey(of: device))
     let session = try device.openSession(.reading, verb: "plan")
     defer { session.invalidate() }
     return Plan(

@@ -92,7 +92,7 @@ extension MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed ?? self.removed, isSameDevice: isSameDevice)
   }
 
-  /// The plan without a statement about the target's hardware, because the hardware key that was tried is not a real one.
+  /// The plan without a statement about the target device, because the device key that was tried is not a real one.
   var withoutDeviceProof: MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed, isSameDevice: nil)
   }

@@ -11,7 +11,7 @@ package enum MigrationPlanner {
   /// - Parameters:
   ///   - allItems: The backup's items in order, decrypted with all available keys.
   ///   - indexes: The positions of the items to plan for; `nil` means all. All items are evidence for the target's
-  ///     hardware key.
+  ///     device key.
   ///   - rows: Every row of the target's keychain.
   ///   - policy: The treatment of the target's own items before the import.
   ///   - context: Other facts about the target and the backup.

@@ -17,7 +17,7 @@ package struct BackupDocument {
   ///   - archive: The path of the backup, as the user typed it.
   ///   - written: The backup that was written; `nil` in a dry run.
   ///   - isEncrypted: Whether the backup has a password.
-  ///   - isKeyPublished: Whether anyone can compute the device's hardware key, because its seed is published.
+  ///   - isKeyPublished: Whether anyone can compute the device key, because its seed is published.
   package init(
     _ report: ExportReport, of device: String, to archive: String, written: WrittenBackup?, isEncrypted: Bool,
     isKeyPublished: Bool
