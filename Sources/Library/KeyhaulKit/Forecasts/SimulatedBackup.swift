@@ -9,9 +9,10 @@ public import VirtualDevice
 /// A simulated backup of a device, in memory. Plans use it like a backup.
 ///
 /// The rows pass the export rules, and exported items are encoded and decoded as in a backup, unless they certainly
-/// round-trip. Encryption is left out, because it changes no byte. To find out which items another device can decrypt,
-/// one item of each protection class is encrypted for a backup keybag in memory and decrypted with the device's key.
-/// Only the class key decides whether an item can be decrypted.
+/// round-trip. Encryption is left out, because it changes no byte.
+///
+/// Whether a device can decrypt an item depends only on the item's class key. Therefore, one artificial item of each
+/// protection class is encrypted for a backup keybag in memory, and decrypted with the device's key.
 public final class SimulatedBackup: Sendable {
   /// Whether the simulated backup has a password.
   package let hasPassword: Bool
