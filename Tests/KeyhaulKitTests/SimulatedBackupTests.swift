@@ -31,10 +31,10 @@ struct SimulatedBackupTests {
         for device in [source, target] {
           let session = try device.openTestSession(.reading)
           defer { session.invalidate() }
-          let archive = try setup.open(path, password: password, on: session)
+          let unlocked = try setup.open(path, password: password, on: session)
           for policy in ExistingItemPolicy.allCases {
             let predicted = try Restorer.plan(simulatedBackup, onto: session, policy: policy)
-            let real = try Restorer.plan(archive, onto: session, policy: policy)
+            let real = try Restorer.plan(unlocked, onto: session, policy: policy)
             expectEqual(predicted, real, excluded: excluded)
           }
         }

@@ -94,18 +94,18 @@ struct UnavailableDeviceTests {
     let session = try fixture.phone.openTestSession()
     if afterRestart { try session.restart() } else { try session.lock() }
     let before = try KeychainSnapshot(session).columnsOfRows
-    let archive = try fixture.setup.open(fixture.path, password: TestSetup.password, on: session)
+    let decryptedBackup = try fixture.setup.open(fixture.path, password: TestSetup.password, on: session)
     for policy in ExistingItemPolicy.allCases {
-      let plan = try Restorer.plan(archive, onto: session, policy: policy)
+      let plan = try Restorer.plan(decryptedBackup, onto: session, policy: policy)
       #expect(plan.decisions.allSatisfy { $0.outcome == .migrates(.identical) })
       #expect(try keyhaulError { try Restorer.restore(plan, onto: session) }?.code == .deviceLocked)
     }
     #expect(try KeychainSnapshot(session).columnsOfRows == before)
 
     // A plan that was made while the phone was locked is still valid after it is unlocked.
-    let plan = try Restorer.plan(archive, onto: session, policy: .replace)
+    let plan = try Restorer.plan(decryptedBackup, onto: session, policy: .replace)
     try session.unlock(passcode: Secret(utf8: "1234"))
-    let newPlan = try Restorer.plan(archive, onto: session, policy: .replace)
+    let newPlan = try Restorer.plan(decryptedBackup, onto: session, policy: .replace)
     #expect(newPlan.decisions == plan.decisions)
     #expect(newPlan.removed == plan.removed)
     try Restorer.restore(plan, onto: session)

@@ -96,9 +96,9 @@ extension DeviceSession {
   /// Plans a restore and carries it out.
   @discardableResult
   func restore(
-    _ archive: UnlockedBackup, policy: ExistingItemPolicy = .replace, only indexes: Set<Int>? = nil
+    _ unlocked: UnlockedBackup, policy: ExistingItemPolicy = .replace, only indexes: Set<Int>? = nil
   ) throws -> MigrationPlan {
-    let plan = try Restorer.plan(archive, onto: self, policy: policy, only: indexes)
+    let plan = try Restorer.plan(unlocked, onto: self, policy: policy, only: indexes)
     try Restorer.restore(plan, onto: self)
     return plan
   }

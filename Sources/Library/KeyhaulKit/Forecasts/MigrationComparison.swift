@@ -175,7 +175,8 @@ public struct MigrationComparison: Sendable {
         for (position, decision) in plan.decisions.enumerated() {
           restoreOutcomes[position][scenario] = RestoreOutcome(decision.outcome)
         }
-        // The decisions provide the items' names and classes. A plan without a password is preferred.
+        // The decisions provide the items' names and classes. They are always from the last plan without a password, so
+        // the result does not depend on which backup is simulated first.
         if decisions.isEmpty || !simulatedBackup.hasPassword { decisions = plan.decisions }
       }
     }
