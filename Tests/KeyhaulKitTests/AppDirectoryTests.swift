@@ -38,6 +38,8 @@ struct AppDirectoryTests {
     #expect(app("group.org.example", in: directory).displayName == "Example Mail, Tool")
   }
 
+  /// The categories are Apple's genre IDs: 6000 Business, 6002 Utilities, 6005 Social Networking, 6012 Lifestyle and 6015
+  /// Finance.
   @Test(
     "An app's kind comes from its category, its identifier or a word of its name",
     arguments: [

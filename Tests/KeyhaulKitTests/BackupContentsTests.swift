@@ -126,7 +126,7 @@ struct BackupContentsTests {
     #expect(withoutDevice.items.allSatisfy { $0.item == nil && $0.provesDeviceKey == nil })
   }
 
-  @Test("An item added without a class is migratable")
+  @Test("An item added without a class is migratable: \"when unlocked\", or \"always\" on iOS 4")
   func noClass() throws {
     let setup = try TestSetup(seed: "classless")
     let phone = try setup.phone("phone")

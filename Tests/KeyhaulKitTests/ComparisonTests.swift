@@ -43,8 +43,8 @@ struct ComparisonTests {
       defer { session.invalidate() }
       let rowsBefore = try KeychainSnapshot(session).rows
       try KeychainSnapshot.empty(session.device)
-      let archive = try setup.open(path, password: password, on: session)
-      try session.restore(archive)
+      let unlocked = try setup.open(path, password: password, on: session)
+      try session.restore(unlocked)
       let restoredCount = try KeychainSnapshot(session).items.count
       #expect(comparison[scenario].arrives == restoredCount, "\(scenario)")
       #expect(comparison[scenario].staysBehind == Self.itemCount - restoredCount)
@@ -75,9 +75,9 @@ struct ComparisonTests {
     for (device, isSame) in [(source, true), (try setup.bundled("new-phone"), false)] {
       let session = try device.openTestSession(.reading)
       defer { session.invalidate() }
-      let archive = try setup.open(path, password: hasPassword ? TestSetup.password : nil, on: session)
-      let plan = try Restorer.plan(archive, onto: session, policy: .merge)
-      let comparison = MigrationComparison(of: archive, plan)
+      let unlocked = try setup.open(path, password: hasPassword ? TestSetup.password : nil, on: session)
+      let plan = try Restorer.plan(unlocked, onto: session, policy: .merge)
+      let comparison = MigrationComparison(of: unlocked, plan)
       #expect(RestoreScenario.allCases.map { comparison[$0].arrives } == [18, 14, 18, 0])
       #expect(comparison.current == RestoreScenario(hasPassword: hasPassword, onSameDevice: isSame))
       #expect(comparison[comparison.current].arrives == plan.summary.migrates)
@@ -117,9 +117,9 @@ struct ComparisonTests {
       try contents.editEntries { $0[2].blob = [1] }
     }
     let session = try setup.bundled("new-phone").openTestSession(.reading)
-    let archive = try setup.open(path, password: nil, on: session)
+    let unlocked = try setup.open(path, password: nil, on: session)
     let comparison = MigrationComparison(
-      of: archive, try Restorer.plan(archive, onto: session, policy: .merge))
+      of: unlocked, try Restorer.plan(unlocked, onto: session, policy: .merge))
     #expect(RestoreScenario.allCases.allSatisfy { comparison[$0].unreadable == 1 })
     let advice = comparison.advice
     #expect(advice.gainedByPassword == 13 && advice.neverToTarget == 4 && advice.damaged == 1)
@@ -166,6 +166,7 @@ struct ComparisonTests {
     #expect(
       Set(audit.deprecated.compactMap(\.identity.label))
         == ["Tracker", "Guest", "ftp.example.net", "Example Root CA"])
+    // One of the five items has no label.
     #expect(audit.deprecated.count == 5)
     #expect(audit.staying.allSatisfy { $0.reasonToStay != nil } && audit.leaving.allSatisfy { $0.reasonToStay == nil })
   }

@@ -43,7 +43,7 @@ struct DamagedItemTests {
       var damaged = entry
       damaged.blob = entry.blob?.flipping(bit: bit)
       let plan = try keys.plan([damaged, intact])
-      // No item of class 11 is decrypted, so the damage looks like another device's hardware key.
+      // No item of class 11 is decrypted, so the damage looks like another device's key.
       if protection == .whenUnlockedThisDeviceOnly, bit == classBit {
         #expect(plan.decisions[0].outcome == .staysBehind(.deviceBound) && plan.isSameDevice == nil)
         #expect(plan.decisions[0].detail?.contains("Keyhaul cannot tell which") == true)

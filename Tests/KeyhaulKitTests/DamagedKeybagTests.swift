@@ -110,12 +110,12 @@ struct DamagedKeybagTests {
     for number in UInt32(1)...11 where number != 3 {
       for bit in Self.wrappedKeyBits {
         if onSameDevice { try session.erase() } else { try KeychainSnapshot.empty(session.device) }
-        let archive = try fixture.open(try fixture.flipped("WPKY", ofClass: number, bit: bit), on: session)
+        let unlocked = try fixture.open(try fixture.flipped("WPKY", ofClass: number, bit: bit), on: session)
         let report = "10 of 11 class keys can be unwrapped, class \(number) cannot"
-        #expect(archive.keybagDamage == report)
+        #expect(unlocked.keybagDamage == report)
         // Classes 1, 2, 4 and 5 are for files.
-        #expect(archive.damage == (number >= 6 ? [.classKeys(report)] : []))
-        let plan = try session.restore(archive)
+        #expect(unlocked.damage == (number >= 6 ? [.classKeys(report)] : []))
+        let plan = try session.restore(unlocked)
         var expectedAccounts = Set(["ak", "ck", "dk"] + (onSameDevice ? ["aku", "cku", "dku"] : []))
         if let damagedClass = ProtectionClass(keyClass: KeyClass(rawValue: number)) {
           expectedAccounts.remove(damagedClass.rawValue)
@@ -154,9 +154,9 @@ struct DamagedKeybagTests {
     let undamaged = try Restorer.plan(
       fixture.open(fixture.prepared.contents.keybag, on: session), onto: session, policy: .replace)
     for bit in stride(from: 0, to: bits, by: bits > 32 ? 37 : 3) {
-      let archive = try fixture.open(try fixture.flipped(tag, bit: bit), on: session)
-      #expect(archive.keybagDamage == nil)
-      let plan = try Restorer.plan(archive, onto: session, policy: .replace)
+      let unlocked = try fixture.open(try fixture.flipped(tag, bit: bit), on: session)
+      #expect(unlocked.keybagDamage == nil)
+      let plan = try Restorer.plan(unlocked, onto: session, policy: .replace)
       #expect(plan.decisions == undamaged.decisions, "\(tag), bit \(bit)")
     }
   }

@@ -39,8 +39,8 @@ struct DeviceExclusionTests {
     // The tombstone does not count as an item.
     #expect(report.total == 9)
     session.invalidate()
-    let archive = try setup.open(try setup.backUp(phone, password: nil), password: nil, on: nil)
-    #expect(archive.items.count == 2)
+    let unlocked = try setup.open(try setup.backUp(phone, password: nil), password: nil, on: nil)
+    #expect(unlocked.items.count == 2)
   }
 
   @Test("A backup of a device that syncs contains tombstones")

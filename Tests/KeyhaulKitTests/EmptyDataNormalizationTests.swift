@@ -28,16 +28,16 @@ struct EmptyDataNormalizationTests {
     sourceSession.invalidate()
     let session = try setup.phone("target").openTestSession()
     try session.insertUnchanged(.password("both"), .password("resident"))
-    let archive = try setup.open(
+    let unlocked = try setup.open(
       try setup.backUp(source, password: TestSetup.password), password: TestSetup.password, on: session)
     let device = session.device
-    let earlierPlan = try Restorer.plan(archive, onto: session, policy: policy)
+    let earlierPlan = try Restorer.plan(unlocked, onto: session, policy: policy)
     session.invalidate()
     try KeychainSnapshot.execute("UPDATE genp SET musr = x''", on: device)
 
     let reading = try device.openTestSession(.reading)
     let revision = reading.record.revision
-    let plan = try Restorer.plan(archive, onto: reading, policy: policy)
+    let plan = try Restorer.plan(unlocked, onto: reading, policy: policy)
     reading.invalidate()
     #expect(try storageTypes(on: device) == ["blob"])
     #expect(plan.decisions.map(\.outcome) == earlierPlan.decisions.map(\.outcome))

@@ -144,6 +144,7 @@ struct ExpectationTests {
         allOutcomes: restoreOutcomes(.afterFirstUnlock))
     }
     let many = MigrationComparison(items, current: RestoreScenario(hasPassword: true, onSameDevice: false))
+    // With stars, 4,001 expectations and 5,000 items require 20,005,000 comparisons, which is more than the limit.
     func list(_ suffix: String) -> [PlanExpectation] {
       (0..<4_001).map { number in
         PlanExpectation(
@@ -173,7 +174,7 @@ struct ExpectationTests {
     #expect(check.cases.flatMap(\.unmet).map { $0.item?.index } == [1, 3, 5])
   }
 
-  @Test("An expectation about the device is not checked if nothing proves the device")
+  @Test("An expectation about the device is not checked if it is unknown whether the target is the source device")
   func unknownDevice() throws {
     let unknown = ActualScenario(hasPassword: true, onSameDevice: nil)
     for member in ["true", "false"] {
@@ -256,7 +257,7 @@ struct ExpectationListTests {
   }
 
   @Test(
-    "A mistyped word in an expectation list is refused with its position",
+    "An invalid expectation is refused with the reason and its position",
     arguments: [
       (#"{"acount": "x", "expect": "migrates"}"#, #""acount" is not a known member; "account" is similar"#),
       (

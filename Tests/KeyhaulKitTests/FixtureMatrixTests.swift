@@ -135,26 +135,26 @@ struct FixtureMatrixTests {
   ) throws {
     let session = target.session
     let before = try KeychainSnapshot(session)
-    let archive = try setup.open(backup.path, password: backup.password, on: session)
+    let decryptedBackup = try setup.open(backup.path, password: backup.password, on: session)
     if [.locked, .beforeFirstUnlock].contains(target.state) {
       try target.enterState()
-      let lockedPlan = try Restorer.plan(archive, onto: session, policy: policy)
+      let lockedPlan = try Restorer.plan(decryptedBackup, onto: session, policy: policy)
       let error = try keyhaulError { try Restorer.restore(lockedPlan, onto: session) }
       #expect(error?.category == .locked, "\(context)")
       try target.unlock()
       #expect(
         try KeychainSnapshot(session).columnsOfRows == before.columnsOfRows, "\(context): a locked phone was changed")
       // The state of the target affects only the known names of removed items.
-      let unlockedPlan = try Restorer.plan(archive, onto: session, policy: policy)
+      let unlockedPlan = try Restorer.plan(decryptedBackup, onto: session, policy: policy)
       #expect(lockedPlan.decisions.map(\.outcome.fate) == unlockedPlan.decisions.map(\.outcome.fate), "\(context)")
       #expect(lockedPlan.removed.count == unlockedPlan.removed.count, "\(context)")
     }
-    let plan = try Restorer.plan(archive, onto: session, policy: policy)
+    let plan = try Restorer.plan(decryptedBackup, onto: session, policy: policy)
     #expect(plan.decisions.count == backup.items.count)
     try Restorer.restore(plan, onto: session)
     let verifier = PlanVerifier(plan, of: backup.items, before: before, after: try KeychainSnapshot(session))
     #expect(verifier.differences.isEmpty, "\(context)")
-    let comparison = MigrationComparison(of: archive, plan)
+    let comparison = MigrationComparison(of: decryptedBackup, plan)
     #expect(comparison[comparison.current].arrives == plan.summary.migrates, "\(context)")
   }
 }

@@ -10,16 +10,16 @@ import VirtualDevice
 /// The place where a test finds an example of a glossary term. Most examples are items of the fixture `every-rule`; an
 /// example of damage needs a tampered backup. The switch is exhaustive, so a new term must be added here.
 private enum TermSource {
-  /// The term is the reason why a backup leaves an item out.
+  /// The term is the reason why a backup omits an item.
   case omitted
   /// The term is the outcome for an item in the plan of a backup for `every-rule-target`.
   case planned(password: String?, policy: ExistingItemPolicy)
-  /// The term is the outcome for an item of `every-rule-target`, which a replacing restore removes or keeps.
+  /// The term states what a replacing restore does with an item of `every-rule-target`: it removes or keeps the item.
   case target
   /// The term is reported for a tampered backup.
   case tampered(TamperedBackup)
-  /// The term is the warning with which the item `migrates-but-unusable` is restored. `onSameDevice` says onto which
-  /// device.
+  /// The term is the warning about the item `migrates-but-unusable`, if it is restored to the source device
+  /// (`onSameDevice`) or to another one.
   case warned(onSameDevice: Bool)
 
   enum TamperedBackup {
@@ -95,8 +95,8 @@ struct GlossaryTermCoverageTests {
     let session = try source.openTestSession()
     defer { session.invalidate() }
     let report = try BackupExporter.prepare(session, password: nil).report
-    let excluded = report.omissions.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
-    #expect(excluded.compactMap(\.outcome.reason?.rawValue) == [term.id])
+    let omissions = report.omissions.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
+    #expect(omissions.compactMap(\.outcome.reason?.rawValue) == [term.id])
     let targetSession = try target.openTestSession(.reading)
     defer { targetSession.invalidate() }
     let plan = try Restorer.plan(SimulatedBackup(of: session, hasPassword: true), onto: targetSession, policy: .merge)
@@ -120,10 +120,12 @@ struct GlossaryTermCoverageTests {
     let decision = try plan.decision(term.id)
     switch term {
     case .change(let change): #expect(decision.outcome == .migrates(change))
+    // `inferredSynchronizable`
     default: #expect(decision.detail?.hasPrefix(term.id + ":") == true)
     }
     let items = try KeychainSnapshot(session).items.filter { $0[.account] == .string(term.id) }
     #expect(items.count == 1)
+    // The secret states which phone the item comes from: the source `every-rule` or the target.
     let secret = items.first?.secretBytes.map { String(decoding: $0, as: UTF8.self) }
     #expect(secret == (term == .change(.keepsExisting) ? "target" : "every-rule"))
     if term == .inferredSynchronizable { #expect(items.first?.isSynchronizable == true) }
@@ -161,22 +163,27 @@ struct GlossaryTermCoverageTests {
     }
     let session = try target.openTestSession(.reading)
     defer { session.invalidate() }
-    guard tampering != .brokenSeal else {
-      try TamperingWriter.changeSeal(of: path)
-      let error = try keyhaulError { _ = try setup.open(path, password: TestSetup.password, on: session) }
-      #expect(error?.category == .damaged)
-      let reason = "its authentication code does not match: it was made for another backup, or has changed since"
-      #expect(error?.reason.contains(reason) == true)
-      return
-    }
-    guard tampering != .otherKeybag else {
-      let error = try keyhaulError { _ = try setup.open(path, password: TestSetup.password, on: session) }
-      #expect(error?.code == .keybagMismatch && error?.category == .damaged)
-      return
+    switch tampering {
+    case .brokenSeal: return try checkBrokenSeal(of: path, on: session)
+    case .otherKeybag: return try checkKeybagMismatch(of: path, on: session)
+    case .changedByte, .cutBlob, .newVersion, .classKeyRemoved: break
     }
     let plan = try Restorer.plan(
       setup.open(path, password: TestSetup.password, on: session), onto: session, policy: .replace)
     #expect(plan.decisions[1].outcome.reason?.rawValue == term.id)
     #expect(plan.decisions[1].outcome.fate == .unreadable)
+  }
+
+  private func checkBrokenSeal(of path: String, on session: DeviceSession) throws {
+    try TamperingWriter.changeSeal(of: path)
+    let error = try keyhaulError { _ = try setup.open(path, password: TestSetup.password, on: session) }
+    #expect(error?.category == .damaged)
+    let reason = "its authentication code does not match: it was made for another backup, or has changed since"
+    #expect(error?.reason.contains(reason) == true)
+  }
+
+  private func checkKeybagMismatch(of path: String, on session: DeviceSession) throws {
+    let error = try keyhaulError { _ = try setup.open(path, password: TestSetup.password, on: session) }
+    #expect(error?.code == .keybagMismatch && error?.category == .damaged)
   }
 }

@@ -8,7 +8,7 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-/// Anyone who knows the target's hardware key can wrap class keys with it. A decrypted item proves only its own class.
+/// Anyone who knows the target's device key can wrap class keys with it. A decrypted item proves only its own class.
 @Suite("Class keys that are bound to two devices")
 struct HardwareClassTests {
   private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
@@ -19,12 +19,12 @@ struct HardwareClassTests {
 
   private struct Scenario: CustomStringConvertible {
     let hasPassword: Bool
-    /// The classes whose keys are wrapped with the new phone's hardware key instead of the old phone's.
+    /// The classes whose keys are wrapped with the new phone's device key instead of the old phone's.
     let targetClasses: Set<ProtectionClass>
     /// The positions of the items with a damaged wrapped key.
     let damaged: Set<Int>
 
-    /// The classes whose keys are wrapped with a hardware key.
+    /// The classes whose keys are wrapped with a device key.
     var boundClasses: [ProtectionClass] { hasPassword ? TwoPhones.deviceOnly : HardwareClassTests.classes }
     var provenClasses: [ProtectionClass] { boundClasses.filter(isProven) }
     /// Whether the restore can tell that the new phone is the source device; `nil` if only some classes are proven.
@@ -59,7 +59,7 @@ struct HardwareClassTests {
       password: secret(password), deviceKey: deviceKey, rounds: 1, random: SeededRandomSource(seed: "two devices"))
   }
 
-  /// Returns the old phone's keybag, with some classes wrapped with the new phone's hardware key.
+  /// Returns the old phone's keybag, with some classes wrapped with the new phone's device key.
   private func mixed(_ source: Keybag, withClasses classes: Set<ProtectionClass>, of target: Keybag) -> Keybag {
     let keyClasses = classes.map(\.keyClass)
     var mixed = source

@@ -56,7 +56,7 @@ struct IdentityTests {
     #expect(restored.keys[0].secretBytes == original.key.secretBytes)
   }
 
-  @Test("A this-device-only key stays behind, so the certificate is not an identity")
+  @Test("A this-device-only key stays behind, so the certificate is an identity only on the source device")
   func keyStaysBehind() throws {
     let setup = try TestSetup()
     let old = try setup.phone("old-phone", passcode: "123456")

@@ -66,16 +66,18 @@ struct SecretDescriptionTests {
     #expect(!containsSecret(descriptions(of: prepared.contents)))
     let (path, destination) = setup.destination("printed", .tar)
     _ = try prepared.write(to: destination)
-    let archive = try setup.open(path, password: TestSetup.password, on: session)
-    #expect(archive.items.allSatisfy { $0.item?.secretBytes == Array(Self.secretText.utf8) })
-    #expect(!containsSecret(descriptions(of: archive.items)))
-    #expect(!containsSecret(descriptions(of: archive)))
+    let unlocked = try setup.open(path, password: TestSetup.password, on: session)
+    #expect(unlocked.items.allSatisfy { $0.item?.secretBytes == Array(Self.secretText.utf8) })
+    #expect(!containsSecret(descriptions(of: unlocked.items)))
+    #expect(!containsSecret(descriptions(of: unlocked)))
     for policy in ExistingItemPolicy.allCases {
-      let plan = try Restorer.plan(archive, onto: session, policy: policy)
+      let plan = try Restorer.plan(unlocked, onto: session, policy: policy)
       #expect(!containsSecret(descriptions(of: plan)))
       let rows = try Restorer.targetRows(of: session)
+      // One item of each of the seven classes, and the system's own item.
       #expect(rows.count == 8)
       #expect(!containsSecret(descriptions(of: rows)))
+      // A wrong number of removed rows makes the restore fail.
       let stalePlan = MigrationPlan(plan, policy: .replace, removedRowCount: 99)
       let error = try #require(try keyhaulError { try Restorer.restore(stalePlan, onto: session) })
       #expect(!containsSecret(descriptions(of: error)))

@@ -28,10 +28,10 @@ struct ItemExplainerTests {
   func archived() throws {
     let target = try phones.new.openTestSession(.reading)
     defer { target.invalidate() }
-    let archive = try phones.setup.open(path, password: TestSetup.password, on: target)
-    let plan = try Restorer.plan(archive, onto: target, policy: .replace)
+    let unlocked = try phones.setup.open(path, password: TestSetup.password, on: target)
+    let plan = try Restorer.plan(unlocked, onto: target, policy: .replace)
     let explanations = try explainer("ak").explanations(
-      in: archive, named: "b", sourceDevice: nil, onto: (target, plan))
+      in: unlocked, named: "b", sourceDevice: nil, onto: (target, plan))
     let explanation = try #require(explanations.first)
     #expect(
       explanations.count == 1 && explanation.location == .archive(index: 0) && explanation.identity.account == "ak")
@@ -40,14 +40,15 @@ struct ItemExplainerTests {
 
   @Test("A position outside of the backup is refused")
   func invalidPositions() throws {
-    let archive = try phones.setup.open(path, password: TestSetup.password, on: nil)
-    let count = archive.items.count
+    let unlocked = try phones.setup.open(path, password: TestSetup.password, on: nil)
+    let count = unlocked.items.count
+    // The last position is valid, whether or not its item is the selected one.
     let last = try explainer("aku", index: count - 1).explanations(
-      in: archive, named: "b", sourceDevice: nil, onto: nil)
+      in: unlocked, named: "b", sourceDevice: nil, onto: nil)
     #expect(last.count <= 1)
     for index in [-1, count] {
       let error = try keyhaulError {
-        _ = try explainer("ak", index: index).explanations(in: archive, named: "b", sourceDevice: nil, onto: nil)
+        _ = try explainer("ak", index: index).explanations(in: unlocked, named: "b", sourceDevice: nil, onto: nil)
       }
       #expect(error?.code == .noSuchItem && error?.category == .usage)
       #expect(error?.reason == "b has \(count) items, counted from 0")
@@ -65,10 +66,10 @@ struct ItemExplainerTests {
     try sourceDevice.insertUnchanged(
       .password("later", .whenUnlocked), .password("never", .whenPasscodeSetThisDeviceOnly))
     try target.insertUnchanged(.password("own", .whenUnlocked))
-    let archive = try phones.setup.open(path, password: TestSetup.password, on: target)
-    let plan = try Restorer.plan(archive, onto: target, policy: .replace)
+    let unlocked = try phones.setup.open(path, password: TestSetup.password, on: target)
+    let plan = try Restorer.plan(unlocked, onto: target, policy: .replace)
     func location(of account: String) throws -> ItemExplanation.Location? {
-      try explainer(account).explanations(in: archive, named: "b", sourceDevice: sourceDevice, onto: (target, plan))
+      try explainer(account).explanations(in: unlocked, named: "b", sourceDevice: sourceDevice, onto: (target, plan))
         .first?
         .location
     }

@@ -44,9 +44,9 @@ struct LargeBackupTests {
       inMemory, keys: prepared.keys, random: random(), to: .file(setup.directory.path("memory.tar"), .tar))
     #expect(try setup.directory.read("spooled.tar") == setup.directory.read("memory.tar"))
 
-    let archive = try setup.open(path, password: TestSetup.password, on: session)
+    let unlocked = try setup.open(path, password: TestSetup.password, on: session)
     #expect(
-      archive.items.compactMap(\.item?.secretBytes?.count).sorted() == ["secret of small".utf8.count]
+      unlocked.items.compactMap(\.item?.secretBytes?.count).sorted() == ["secret of small".utf8.count]
         + Array(repeating: 1 << 20, count: 10))
     // A second backup is encrypted with different random numbers.
     #expect(try prepare(session).contents.keychainFile != prepared.contents.keychainFile)

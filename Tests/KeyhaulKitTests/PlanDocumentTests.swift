@@ -61,7 +61,9 @@ struct PlanDocumentTests {
     #expect(Set(try #require(removed.first).keys) == identity)
   }
 
-  @Test("The member same_device is null if nothing proves the device", arguments: [true, false, nil])
+  @Test(
+    "The member same_device is null if it is unknown whether the target is the source device",
+    arguments: [true, false, nil])
   func sameDevice(_ value: Bool?) throws {
     let target = try #require(try json(PlanDocument.sample(sameDevice: value))["target"] as? [String: Any])
     if let value {
@@ -144,9 +146,9 @@ struct PlanSchemaTests {
     let items = try #require(completeJSON["items"] as? [Object])
     check("plan", schema, complete: [completeJSON], minimal: [minimalJSON])
     for name in ["source", "target", "summary"] {
-      let complete = try #require(completeJSON[name] as? Object)
-      let minimal = try #require(minimalJSON[name] as? Object)
-      check(name, definitions[name] as? Object, complete: [complete], minimal: [minimal])
+      let completeMember = try #require(completeJSON[name] as? Object)
+      let minimalMember = try #require(minimalJSON[name] as? Object)
+      check(name, definitions[name] as? Object, complete: [completeMember], minimal: [minimalMember])
     }
     check("item", definitions["item"] as? Object, complete: items, minimal: items)
     let removed = try #require(completeJSON["removed"] as? [Object])
@@ -166,7 +168,7 @@ struct PlanDifferenceTests {
     #expect(saved.difference(from: now) == nil)
   }
 
-  @Test("Plans differ if the backup, phone, revision, policy or proof differs")
+  @Test("Plans differ if the backup, phone, revision, policy, format or the member same_device differs")
   func circumstances() {
     #expect(
       PlanDocument.sample(digest: "sha256:00").difference(from: now)
@@ -206,18 +208,23 @@ struct PlanDifferenceTests {
     #expect(shorter.difference(from: now) == "it lists 3 items, but the backup has 4")
   }
 
-  @Test("Plans are equal if only one of them has the name of an encrypted item")
+  @Test("Plans are equal if only one of them has the names of an encrypted item")
   func encryptedNames() {
-    var unnamed = now
-    unnamed.items[2].identity.account = nil
     var encrypted = now
     for index in [2, 3] {
       encrypted.items[index].identity = PlanDocument.Identity(
         ItemDescriptor(undecryptable: index == 2 ? .genericPassword : .key))
     }
     #expect(encrypted.difference(from: now) == nil && now.difference(from: encrypted) == nil)
-    encrypted.items[2].identity.kind = "key"
-    #expect(encrypted.difference(from: now) == "the decision on item 2 is different now")
+  }
+
+  @Test("Plans differ if an encrypted item has another kind, or an item lacks only one of its names")
+  func differentNames() {
+    var otherKind = now
+    otherKind.items[2].identity = PlanDocument.Identity(ItemDescriptor(undecryptable: .key))
+    #expect(otherKind.difference(from: now) == "the decision on item 2 is different now")
+    var unnamed = now
+    unnamed.items[2].identity.account = nil
     #expect(unnamed.difference(from: now) == "the decision on item 2 is different now")
   }
 

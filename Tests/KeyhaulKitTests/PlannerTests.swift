@@ -38,7 +38,7 @@ private func failed(
     classKey: classKey, opening: .failed(failure))
 }
 
-/// Returns an item that is decrypted with the device's hardware key.
+/// Returns an item that is decrypted with the device key.
 private func deviceProof(
   _ index: Int, protection: ProtectionClass = .whenUnlockedThisDeviceOnly
 ) -> BackupItem {

@@ -120,8 +120,8 @@ struct ProtectionClassTableTests {
     let target = try (testCase.toSameDevice ? old : setup.phone("new-phone")).openTestSession()
     if testCase.toSameDevice { try target.erase() }
     #expect(try KeychainSnapshot(target).rows.isEmpty)
-    let archive = try setup.open(path, password: password, on: target)
-    let plan = try target.restore(archive)
+    let unlocked = try setup.open(path, password: password, on: target)
+    let plan = try target.restore(unlocked)
     let restored = try KeychainSnapshot(target)
 
     #expect(plan.isSameDevice == testCase.toSameDevice)

@@ -20,7 +20,7 @@ struct RestoreAtomicityTests {
   private struct PendingRestore {
     let setup: TestSetup
     let session: DeviceSession
-    let archive: UnlockedBackup
+    let unlocked: UnlockedBackup
     let before: [[String: AnyHashable]]
 
     init() throws {
@@ -33,7 +33,7 @@ struct RestoreAtomicityTests {
       session = try setup.phone("target").openTestSession()
       try session.insertUnchanged(
         .password("both"), .password("resident"), .password("own", attributes: [.systemBound: .integer(1)]))
-      archive = try setup.open(
+      unlocked = try setup.open(
         try setup.backUp(source, password: TestSetup.password), password: TestSetup.password, on: session)
       before = try KeychainSnapshot(session).columnsOfRows.map { $0.mapValues { $0 as AnyHashable } }
     }
@@ -46,7 +46,7 @@ struct RestoreAtomicityTests {
   @Test("A restore is rolled back if an import ends differently from the plan", arguments: ExistingItemPolicy.allCases)
   func outcomes(_ policy: ExistingItemPolicy) throws {
     let pending = try PendingRestore()
-    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: policy)
+    let fullPlan = try Restorer.plan(pending.unlocked, onto: pending.session, policy: policy)
     #expect(fullPlan.imports.count == (policy == .replace ? 7 : 6))
     for index in fullPlan.imports.indices {
       var imports = fullPlan.imports
@@ -64,7 +64,7 @@ struct RestoreAtomicityTests {
   @Test("A restore is rolled back if it removes a different number of rows than planned")
   func removals() throws {
     let pending = try PendingRestore()
-    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
+    let fullPlan = try Restorer.plan(pending.unlocked, onto: pending.session, policy: .replace)
     for count in [0, 2, 4] {
       let changedPlan = MigrationPlan(fullPlan, removedRowCount: count)
       let error = try keyhaulError { try Restorer.restore(changedPlan, onto: pending.session) }
@@ -77,7 +77,7 @@ struct RestoreAtomicityTests {
   @Test("A database error in the middle of a restore changes nothing")
   func failure() throws {
     let pending = try PendingRestore()
-    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
+    let fullPlan = try Restorer.plan(pending.unlocked, onto: pending.session, policy: .replace)
     // All rows have been removed before the imports, so the fourth import fails.
     try KeychainSnapshot.execute(
       """
@@ -101,7 +101,8 @@ struct RestoreAtomicityTests {
       random: SeededRandomSource(seed: "stopped"), passcodeRounds: 2)
     let session = try DeviceSet(path: setup.home.path, environment: environment).device(DeviceName("target"))
       .openTestSession()
-    let plan = try Restorer.plan(pending.archive, onto: session, policy: policy)
+    let plan = try Restorer.plan(pending.unlocked, onto: session, policy: policy)
+    // The clock cancels the restore after this many checks.
     budget.reset(to: count)
     let error = try keyhaulError { try Restorer.restore(plan, onto: session) }
     #expect(error?.isCancelled == true && error?.category == .failed, "\(String(describing: error))")
@@ -113,7 +114,7 @@ struct RestoreAtomicityTests {
   @Test("A restore changes nothing if the phone has changed since the plan", arguments: ExistingItemPolicy.allCases)
   func changed(_ policy: ExistingItemPolicy) throws {
     let pending = try PendingRestore()
-    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: policy)
+    let fullPlan = try Restorer.plan(pending.unlocked, onto: pending.session, policy: policy)
     let revision = pending.session.record.revision
     try pending.session.insertUnchanged(.password("arriving 3").with(secret: "another").dated(9000))
     #expect(pending.session.record.revision != revision)
@@ -128,8 +129,8 @@ struct RestoreAtomicityTests {
     arguments: [BackupPurpose.planning, .reading])
   func withoutImports(_ purpose: BackupPurpose) throws {
     let pending = try PendingRestore()
-    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
-    let planWithoutImports = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace, for: purpose)
+    let fullPlan = try Restorer.plan(pending.unlocked, onto: pending.session, policy: .replace)
+    let planWithoutImports = try Restorer.plan(pending.unlocked, onto: pending.session, policy: .replace, for: purpose)
     #expect(
       planWithoutImports.decisions.map(\.outcome) == fullPlan.decisions.map(\.outcome)
         && planWithoutImports.removed == fullPlan.removed)
@@ -144,7 +145,7 @@ struct RestoreAtomicityTests {
   func revision() throws {
     let pending = try PendingRestore()
     let revision = pending.session.record.revision
-    let fullPlan = try Restorer.plan(pending.archive, onto: pending.session, policy: .merge)
+    let fullPlan = try Restorer.plan(pending.unlocked, onto: pending.session, policy: .merge)
     #expect(pending.session.record.revision == revision)
     try Restorer.restore(fullPlan, onto: pending.session)
     #expect(pending.session.record.revision != revision)
@@ -155,7 +156,7 @@ struct RestoreAtomicityTests {
     let pending = try PendingRestore()
     pending.session.invalidate()
     let session = try pending.session.device.openTestSession(.reading)
-    let plan = try Restorer.plan(pending.archive, onto: session, policy: .replace)
+    let plan = try Restorer.plan(pending.unlocked, onto: session, policy: .replace)
     #expect(plan.summary.migrates == 6)
     let error = try keyhaulError { try Restorer.restore(plan, onto: session) }
     #expect(error?.code == .deviceNotWritable)
@@ -170,10 +171,11 @@ struct RestoreAtomicityTests {
     ])
   func changedColumns(_ change: String) throws {
     let pending = try PendingRestore()
+    // Row 2 is the item "resident".
     try KeychainSnapshot.execute(
       "UPDATE genp SET \(change) WHERE acct = (SELECT acct FROM genp WHERE rowid = 2)",
       on: pending.session.device)
-    let plan = try Restorer.plan(pending.archive, onto: pending.session, policy: .replace)
+    let plan = try Restorer.plan(pending.unlocked, onto: pending.session, policy: .replace)
     try Restorer.restore(plan, onto: pending.session)
     let stays =
       ["ggrp = NULL", "ggrp = x''", "ggrp = 'g'", "sync = 'x'", "sync = 2"].contains(change)
@@ -187,7 +189,7 @@ struct RestoreAtomicityTests {
   @Test("Only the selected items are restored")
   func only() throws {
     let pending = try PendingRestore()
-    let plan = try pending.session.restore(pending.archive, policy: .merge, only: [1, 4])
+    let plan = try pending.session.restore(pending.unlocked, policy: .merge, only: [1, 4])
     #expect(plan.decisions.map(\.index) == [1, 4])
     let accounts = Set(try KeychainSnapshot(pending.session).items.compactMap { $0[.account]?.stringValue })
     #expect(accounts == ["both", "resident", "own", "arriving 1", "arriving 4"])

@@ -31,10 +31,10 @@ struct SimulatedBackupTests {
         for device in [source, target] {
           let session = try device.openTestSession(.reading)
           defer { session.invalidate() }
-          let archive = try setup.open(path, password: password, on: session)
+          let unlocked = try setup.open(path, password: password, on: session)
           for policy in ExistingItemPolicy.allCases {
             let predicted = try Restorer.plan(simulatedBackup, onto: session, policy: policy)
-            let real = try Restorer.plan(archive, onto: session, policy: policy)
+            let real = try Restorer.plan(unlocked, onto: session, policy: policy)
             expectEqual(predicted, real, excluded: excluded)
           }
         }
@@ -58,7 +58,7 @@ struct SimulatedBackupTests {
     #expect(predicted.decisions.map(\.index) == Array(predicted.decisions.indices))
   }
 
-  @Test("Reusing an opened backup with a different hardware key equals opening the backup with that key")
+  @Test("Decrypting an unlocked backup again with a different device key equals decrypting it with only that key")
   func openedAgain() throws {
     let setup = try TestSetup(seed: "opened again")
     let source = try setup.bundled("every-rule", named: "source")
@@ -69,13 +69,13 @@ struct SimulatedBackupTests {
       let phones = [nil, try source.openTestSession(.reading), try target.openTestSession(.reading)]
       defer { for phone in phones { phone?.invalidate() } }
       for first in phones {
-        let opened = try archive.open(with: key, deviceKey: try first?.deviceKey())
+        let unlocked = try archive.open(with: key, deviceKey: try first?.deviceKey())
         for second in phones {
-          let reused = try opened.archive.open(
-            with: key, deviceKey: try second?.deviceKey(), for: .restoring, reusing: opened)
-          let reopened = try archive.open(with: key, deviceKey: try second?.deviceKey())
-          #expect(reused.items.map(ItemSnapshot.init) == reopened.items.map(ItemSnapshot.init))
-          #expect(reused.isSameDevice == reopened.isSameDevice && reused.itemCounts == reopened.itemCounts)
+          let reused = try unlocked.archive.open(
+            with: key, deviceKey: try second?.deviceKey(), for: .restoring, reusing: unlocked)
+          let expected = try archive.open(with: key, deviceKey: try second?.deviceKey())
+          #expect(reused.items.map(ItemSnapshot.init) == expected.items.map(ItemSnapshot.init))
+          #expect(reused.isSameDevice == expected.isSameDevice && reused.itemCounts == expected.itemCounts)
         }
       }
     }
@@ -86,11 +86,11 @@ struct SimulatedBackupTests {
     func item(_ opening: BackupItem.Opening, _ classKey: ClassKeyAvailability?) -> BackupItem {
       BackupItem(index: 3, kind: .genericPassword, protection: .whenUnlocked, classKey: classKey, opening: opening)
     }
-    let open = BackupItem.Opening.opened(.genericPassword())
-    let (decrypted, undecrypted) = (item(open, .available), item(.failed(.keyUnwrapFailed), .availableThroughDevice))
+    let content = BackupItem.Opening.opened(.genericPassword())
+    let (decrypted, undecrypted) = (item(content, .available), item(.failed(.keyUnwrapFailed), .availableThroughDevice))
     let damaged = item(.failed(.malformed("a fault")), nil)
-    #expect(ItemSnapshot(item(open, nil).withResult(of: decrypted, at: 3)) == ItemSnapshot(decrypted))
-    #expect(ItemSnapshot(item(open, nil).withResult(of: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
+    #expect(ItemSnapshot(item(content, nil).withResult(of: decrypted, at: 3)) == ItemSnapshot(decrypted))
+    #expect(ItemSnapshot(item(content, nil).withResult(of: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
     #expect(ItemSnapshot(damaged.withResult(of: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
     #expect(damaged.withResult(of: decrypted, at: 7).index == 7)
     #expect(ItemSnapshot(damaged.withResult(of: decrypted, at: 3)).failure == .malformed("a fault"))

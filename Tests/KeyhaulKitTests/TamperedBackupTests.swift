@@ -10,7 +10,7 @@ import VirtualDevice
 
 @Suite("Tampered protection classes in a backup with a password")
 struct TamperedBackupTests {
-  /// The classes whose keys are also wrapped with the device's hardware key: a class of files (5), and the classes of
+  /// The classes whose keys are also wrapped with the device key: a class of files (5), and the classes of
   /// this-device-only items.
   private static let boundClasses: Set<UInt32> = [5, 9, 10, 11]
 
@@ -44,6 +44,7 @@ struct TamperedBackupTests {
     let session = try phones.old.openTestSession()
     let prepared = try BackupExporter.prepare(session, password: secret(TestSetup.password), rounds: 1)
     session.invalidate()
+    // The last three numbers have a key generation in the upper bits, which only a device's own database has.
     for number in (UInt32(0)...13) + [0x19, 0x26, 0xFFFF_FFFF] where KeyClass(rawValue: number) != protection.keyClass {
       let path = try phones.tamperingWriter.write(prepared, named: "class-\(number)") { contents in
         try contents.editEntries { entries in

@@ -87,24 +87,25 @@ struct UnavailableDeviceTests {
     #expect(try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }?.code == .deviceLocked)
   }
 
-  @Test("A restore to a locked phone can be planned, but is refused and changes nothing", arguments: [true, false])
+  @Test(
+    "A restore to a locked phone can be planned, but is refused until the phone is unlocked", arguments: [true, false])
   func restore(afterRestart: Bool) throws {
     let fixture = try BackedUpPhone()
     let session = try fixture.phone.openTestSession()
     if afterRestart { try session.restart() } else { try session.lock() }
     let before = try KeychainSnapshot(session).columnsOfRows
-    let archive = try fixture.setup.open(fixture.path, password: TestSetup.password, on: session)
+    let decryptedBackup = try fixture.setup.open(fixture.path, password: TestSetup.password, on: session)
     for policy in ExistingItemPolicy.allCases {
-      let plan = try Restorer.plan(archive, onto: session, policy: policy)
+      let plan = try Restorer.plan(decryptedBackup, onto: session, policy: policy)
       #expect(plan.decisions.allSatisfy { $0.outcome == .migrates(.identical) })
       #expect(try keyhaulError { try Restorer.restore(plan, onto: session) }?.code == .deviceLocked)
     }
     #expect(try KeychainSnapshot(session).columnsOfRows == before)
 
     // A plan that was made while the phone was locked is still valid after it is unlocked.
-    let plan = try Restorer.plan(archive, onto: session, policy: .replace)
+    let plan = try Restorer.plan(decryptedBackup, onto: session, policy: .replace)
     try session.unlock(passcode: Secret(utf8: "1234"))
-    let newPlan = try Restorer.plan(archive, onto: session, policy: .replace)
+    let newPlan = try Restorer.plan(decryptedBackup, onto: session, policy: .replace)
     #expect(newPlan.decisions == plan.decisions)
     #expect(newPlan.removed == plan.removed)
     try Restorer.restore(plan, onto: session)
@@ -126,7 +127,8 @@ struct UnavailableDeviceTests {
   func password() throws {
     let setup = try TestSetup()
     let session = try setup.phone("phone").openTestSession()
-    // Together with the iterations of the second step, 20,000,000 exceed the limit.
+    // HMAC pads its key with NUL bytes, so a password of NUL bytes equals the empty one. Together with the iterations of
+    // the second step, 20,000,000 exceed the limit.
     for (password, rounds) in [("", 1), ("\0\0", 1), ("pw", 0), ("pw", 20_000_000)] {
       let error = try keyhaulError {
         _ = try BackupExporter.prepare(session, password: secret(password), rounds: rounds)

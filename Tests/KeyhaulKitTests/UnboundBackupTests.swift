@@ -5,6 +5,7 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
+/// Class 5 is for files, 6 to 8 are for migratable items, and 9 to 11 for this-device-only items.
 @Suite("Crafted backups with unbound class keys")
 struct UnboundBackupTests {
   private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
@@ -18,9 +19,9 @@ struct UnboundBackupTests {
     let path = try CraftedBackup(
       setup: setup, password: nil, unboundClasses: unboundClasses, items: Self.items
     ).write()
-    let opened = try setup.open(path, password: nil, on: session)
-    #expect(opened.archive.unboundClassKeys?.classes.map(\.rawValue) == unboundClasses.sorted())
-    return try keyhaulError { try session.restore(opened) }
+    let unlocked = try setup.open(path, password: nil, on: session)
+    #expect(unlocked.archive.unboundClassKeys?.classes.map(\.rawValue) == unboundClasses.sorted())
+    return try keyhaulError { try session.restore(unlocked) }
   }
 
   @Test("A backup without a password is refused if any class key is not bound to a device")
@@ -41,9 +42,9 @@ struct UnboundBackupTests {
   func opens() throws {
     let setup = try TestSetup(seed: "downgrade")
     let path = try CraftedBackup(setup: setup, password: nil, unboundClasses: [6, 7, 8], items: Self.items).write()
-    let opened = try setup.open(path, password: nil, on: nil)
-    #expect(opened.items.map { $0.item != nil } == [true, true, true, false, false, false])
-    let unbound = try #require(opened.archive.unboundClassKeys)
+    let unlocked = try setup.open(path, password: nil, on: nil)
+    #expect(unlocked.items.map { $0.item != nil } == [true, true, true, false, false, false])
+    let unbound = try #require(unlocked.archive.unboundClassKeys)
     #expect(unbound.blocksRestore)
     #expect(
       unbound.summary == """
@@ -71,11 +72,12 @@ struct UnboundBackupTests {
     let path = try CraftedBackup(
       setup: setup, password: TestSetup.password, unboundClasses: [6, 7, 8, 9, 11], items: Self.items
     ).write()
-    let opened = try setup.open(path, password: TestSetup.password, on: session)
-    let unbound = try #require(opened.archive.unboundClassKeys)
+    let unlocked = try setup.open(path, password: TestSetup.password, on: session)
+    let unbound = try #require(unlocked.archive.unboundClassKeys)
     #expect(unbound.classes.map(\.rawValue) == [9, 11] && !unbound.blocksRestore)
     #expect(unbound.consequence == "with the password, their this-device-only items can be decrypted on any device")
-    #expect(try session.restore(opened).summary.migrates == 5)
+    // The items of all classes except 10.
+    #expect(try session.restore(unlocked).summary.migrates == 5)
   }
 
   @Test("Backups of devices have only bound class keys", arguments: [TestSetup.password, nil])

@@ -28,19 +28,19 @@ struct BackupConditionTests {
   }
 
   @Test(
-    "A verdict has at most 15 words, regardless of the device's name",
+    "A verdict has at most 15 words and 100 characters with any device name",
     arguments: [BackupCondition.unconfirmed, .changed, .damaged, .decryptedCopy])
   func verdictLength(condition: BackupCondition) throws {
     for name in ["phone", "a phone with a name of many words", String(repeating: "x", count: 300)] {
       let verdict = try #require(condition.verdict(deviceNames: [name, "the source device"]))
       #expect(verdict.split(separator: " ").count <= 15 && verdict.count <= 100, "\(verdict)")
-      // Only a short name fits in the verdict.
+      // Only a short name fits in the verdict. The verdict about a decrypted copy names no device.
       #expect(condition == .decryptedCopy || verdict.contains(name) == (name == "phone"), "\(verdict)")
     }
     #expect(BackupCondition.usable.verdict(deviceNames: ["phone"]) == nil)
   }
 
-  @Test("The sentence about a damaged backup counts only its items, and states that others may be missing")
+  @Test("The sentence about an unusable backup counts its items. Others may be missing, except in a decrypted copy")
   func itemsSentence() {
     func sentence(_ condition: BackupCondition, count: Int, moving: Int, needsPassword: Bool = false) -> String? {
       condition.itemsSentence(count: count, moving: moving, to: "a new iPhone", needsPassword: needsPassword)

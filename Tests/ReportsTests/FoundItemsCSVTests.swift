@@ -45,6 +45,7 @@ struct FoundItemsCSVTests {
 
   @Test("A secret is in one of two columns, as text unless it is binary or a formula")
   func secrets() {
+    // A formula and binary data are in the second column, in base64.
     let cases: [(secret: [UInt8], fields: String)] = [
       (Array("plain".utf8), "plain,"), (Array("a,\"b\"".utf8), "\"a,\"\"b\"\"\","), (Array("=1+1".utf8), ",PTErMQ=="),
       (Array("+49 30".utf8), "+49 30,"), ([0xFF, 0], ",/wA="), ([], ","),

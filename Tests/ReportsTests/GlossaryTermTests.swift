@@ -16,6 +16,7 @@ struct GlossaryTermTests {
   func completeness() {
     for term in GlossaryTerm.allCases {
       let explanation = term.explanation
+      // The shortest complete text is "Nothing.", with eight characters.
       for text in [explanation.rule, explanation.effect, explanation.action] {
         #expect(text.hasSuffix(".") && text.count > 7, "\(term)")
       }

@@ -210,6 +210,7 @@ struct InspectionPageTests {
     let cells = reader.texts.filter { ["th", "td"].contains($0.element) }.map(\.text)
     #expect(cells.contains("items: when unlocked") && cells.contains("6"))
     var unbound = try Self.backup([item(0, .whenUnlocked)], isEncrypted: false)
+    // The class key of this keybag is wrapped only with the password.
     unbound.keybag = try Self.keybag()
     #expect(
       page(unbound).verdict.contains("the key of class 6 (when unlocked) in its keybag is not wrapped"))

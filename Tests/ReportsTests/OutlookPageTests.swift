@@ -61,6 +61,7 @@ struct OutlookPageTests {
       encrypted: hasPassword, digest: "sha256:" + String(repeating: "4f", count: 32))
     let apps = AppDirectory(
       installed: ["org.example.bank": "Example Bank", "org.example.mail": "Example Mail"],
+      // The genre 6005 is Social Networking.
       apps: [InstalledApp(identifier: "a.b", name: "Signal - Private Messenger", genre: 6005)])
     return OutlookSummary(
       restoreOutlook, of: source, made: "2026-11-21T09:12:44Z", apps: apps, productType: "iPhone15,2", hardware: nil,
@@ -137,6 +138,7 @@ struct PublishedStepTests {
     for step in [PublishedStep.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts] {
       #expect(topic.effect.contains(step.text))
     }
+    // The number of Apple's support article.
     #expect(topic.source?.contains("108353") == true)
   }
 }

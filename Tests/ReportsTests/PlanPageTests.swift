@@ -11,7 +11,7 @@ import Testing
 struct PlanPageTests {
   private func visibleText(of page: PlanPage) throws -> String { try PageReader(page.html()).visibleText }
 
-  @Test("The verdict is one sentence")
+  @Test("The verdict states in one sentence what moves, stays behind, cannot be read and is removed")
   func verdicts() {
     let move = decision(0, .migrates(.new))
     let stay = decision(1, .staysBehind(.deviceBound))
@@ -130,7 +130,7 @@ struct PlanPageTests {
     #expect(!section.contains("mail") && !section.contains("sos"))
   }
 
-  @Test("A decrypted item without an app is flagged, and an encrypted item is not")
+  @Test("The table flags only decrypted items without an app, and none if the page is redacted")
   func unnamed() throws {
     let withoutApp = Decision(
       index: 0, identity: ItemDescriptor(KeychainItem(kind: .genericPassword, attributes: [:])),
@@ -140,6 +140,7 @@ struct PlanPageTests {
     ]
     let pageText = try visibleText(of: .make(decisions))
     #expect(pageText.ranges(of: "(names no app)").count == 1)
+    // This sentence counts the encrypted item too.
     #expect(pageText.contains("2 more lost items do not name an app."))
     #expect(try !visibleText(of: .make(decisions, isRedacted: true)).contains("(names no app)"))
   }

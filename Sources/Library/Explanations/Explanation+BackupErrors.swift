@@ -9,6 +9,7 @@ extension Explanation {
 
   private static let agentSource = "iOS, the text that BackupAgent2 sends with the number"
 
+  /// - Parameter issues: The numbers of issues of libimobiledevice that are about the error.
   private static func makePage(
     _ number: Int32, _ headline: String, rule: String, effect: String, action: String, issues: [Int] = []
   ) -> Explanation {

@@ -32,7 +32,7 @@ extension Explanation {
         rule:
           "An encrypted file consists of whole blocks of 16 bytes and ends with padding. The manifest records its size.",
         effect: "This file differs from what was written. The other files are not affected.",
-        action: forThatFile)
+        action: anotherCopyForFile)
     case .payloadUnreadable:
       makePage(
         kind, "a stored file's bytes cannot be read",
@@ -46,7 +46,7 @@ extension Explanation {
         effect:
           "The file or its record was changed. If it is the keychain file, items may still be intact, because each has "
           + "its own authentication tag.",
-        action: forThatFile)
+        action: anotherCopyForFile)
     case .paddingInvalid:
       makePage(
         kind, "a file does not end with valid padding",
@@ -54,7 +54,7 @@ extension Explanation {
           "An encrypted file ends with padding (AES-CBC, PKCS #7). A wrong key or changed bytes almost never produce "
           + "valid padding.",
         effect: "At least the end of the file was changed.",
-        action: forThatFile)
+        action: anotherCopyForFile)
     case .recordMalformed:
       makePage(
         kind, "the manifest has a row that no device writes",
@@ -62,7 +62,7 @@ extension Explanation {
           "Each row records the file's size, protection class and key. The row's identifier is the SHA-1 of domain and "
           + "path, and occurs only once.",
         effect: "Keyhaul does not read the file of this row, or treats it as unreliable.",
-        action: forThatFile)
+        action: anotherCopyForFile)
     default: nil
     }
   }
@@ -125,7 +125,7 @@ extension Explanation {
     }
   }
 
-  private static let forThatFile = "Use another copy of the backup for that file."
+  private static let anotherCopyForFile = "Use another copy of the backup for that file."
 
   private static func makePage(
     _ kind: BackupVerification.Fault.Kind, _ headline: String, rule: String, effect: String, action: String

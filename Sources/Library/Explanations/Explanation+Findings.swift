@@ -193,7 +193,7 @@ extension Explanation {
     case .keychainMissing:
       makePage(
         kind, "the keychain file is listed but not stored",
-        rule: inOneFile,
+        rule: keychainFileRule,
         effect:
           "No item can be read, but the other files can. plan, restore, diff and an export of items refuse the backup "
           + "(exit code 13).",
@@ -201,7 +201,7 @@ extension Explanation {
     case .keychainDamaged:
       makePage(
         kind, "the keychain file cannot be read",
-        rule: inOneFile,
+        rule: keychainFileRule,
         effect:
           "No item can be read, but the other files can. plan, restore, diff and an export of items refuse the backup "
           + "(exit code 13).",
@@ -223,7 +223,7 @@ extension Explanation {
   }
 
   static let anotherCopy = "Use another copy of the backup."
-  private static let inOneFile = "All items are in one file: keychain-backup.plist in KeychainDomain."
+  private static let keychainFileRule = "All items are in one file: keychain-backup.plist in KeychainDomain."
 
   private static func makePage(
     _ kind: BackupFinding.Kind, _ headline: String, rule: String, effect: String, action: String

@@ -16,6 +16,9 @@ extension Explanation {
       id: name, number: number, headline: headline, rule: rule, effect: effect, action: action, source: source)
   }
 
+  /// - Parameters:
+  ///   - isPrivate: Whether the status is in Apple's private header.
+  ///   - source: A source in addition to the header.
   fileprivate static func makePage(
     _ status: SecItemStatus, _ headline: String, rule: String, effect: String, action: String,
     isPrivate: Bool = false, see source: String? = nil
@@ -201,6 +204,7 @@ extension SecItemStatus {
         effect: Self.nothingDone,
         action: "Use one of the constants that begin with kSecClass.",
         see: "securityd, SecItemServer.c")
+    // `invalidItemReference`
     default:
       .makePage(
         self, "the reference no longer refers to an item",
@@ -245,6 +249,7 @@ extension SecItemStatus {
         effect: "The call was refused. Items that exist are still there.",
         action: "Use one of the app's groups, or add the Keychain Sharing capability. Run tests in a host app.",
         see: "Apple, \"Sharing access to keychain items among a collection of apps\"")
+    // `restrictedAPI`
     default:
       .makePage(
         self, "an App Clip may not do this",
@@ -301,6 +306,7 @@ extension SecItemStatus {
         effect: "The keychain cannot be used until then.",
         action: "Unlock the device, and make the call again.",
         isPrivate: true)
+    // `policyDenied`
     default:
       .makePage(
         self, "a policy forbids this",
@@ -369,6 +375,7 @@ extension SecItemStatus {
         rule: "The system's service did not answer, or does not exist here.",
         effect: "The call did nothing.",
         action: "Restart the device, and make the call again.")
+    // `verifyFailed`
     default:
       .makePage(
         self, "a signature or a digest does not verify",

@@ -179,9 +179,9 @@ final class SoakRunner {
   /// Returns the backup's items, decrypted with the source device's key.
   private func backupItems() throws -> [KeychainItem?] {
     let archive = try BackupArchive.open(.path(path))
-    let opened = try archive.open(
+    let unlocked = try archive.open(
       with: archive.unlock(password: Secret(utf8: password)), deviceKey: sourceDeviceKey())
-    return opened.items.map(\.item)
+    return unlocked.items.map(\.item)
   }
 
   /// Returns whether the backup contains exactly these items, and the source device decrypts all of them. For `nil`,
@@ -232,9 +232,9 @@ final class SoakRunner {
     let newItems: [KeychainItem] = try rewrite(step) { system in
       let archive = try BackupArchive.open(.path(path))
       let key = try archive.unlock(password: Secret(utf8: password))
-      let opened = try archive.open(with: key, deviceKey: sourceDeviceKey(), for: .rewriting)
+      let unlocked = try archive.open(with: key, deviceKey: sourceDeviceKey(), for: .rewriting)
       let edited = try EditedKeychain(
-        opened, keys: try key.classKeys(deviceKey: sourceDeviceKey()), now: TestSetup.now,
+        unlocked, keys: try key.classKeys(deviceKey: sourceDeviceKey()), now: TestSetup.now,
         random: SeededRandomSource(seed: "\(step)"))
       let items = scenario.lanes.reduce(into: oldItems as [KeychainItem?]) { items, lane in
         edit(edited, in: lane, step, items: &items)
@@ -301,9 +301,9 @@ final class SoakRunner {
     func run(_ crash: SimulatedCrash?) throws -> MigrationPlan {
       try withSession(name, until: crash) { session in
         let archive = try BackupArchive.open(.path(path))
-        let opened = try archive.open(
+        let unlocked = try archive.open(
           with: archive.unlock(password: Secret(utf8: password)), deviceKey: session.deviceKey())
-        return try session.restore(opened, policy: step.policy)
+        return try session.restore(unlocked, policy: step.policy)
       }
     }
     let plan: MigrationPlan

@@ -44,6 +44,7 @@ struct SoakScenario: CustomStringConvertible {
 
   /// Returns a generator that depends only on the seed, the lane and the step.
   func random(_ lane: UInt64, _ step: Step) -> SeededRandom {
+    // Large odd factors make the seeds of neighboring lanes and steps very different.
     SeededRandom(seed: seed &* 0x9E37_79B9_7F4A_7C15 ^ lane &* 0xC2B2_AE3D_27D4_EB4F ^ step.number &* 0x1656_67B1)
   }
 

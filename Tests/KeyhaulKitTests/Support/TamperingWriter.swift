@@ -7,7 +7,7 @@ import VirtualDevice
 @testable import KeyhaulKit
 
 /// Writes tampered backups, like an attacker who knows the password. The attacker can change every byte and encrypt it
-/// again, with all keys except those that need the phone's hardware key.
+/// again, with all keys except those that need the phone's device key.
 struct TamperingWriter {
   let setup: TestSetup
   let password: String?

@@ -61,7 +61,7 @@ struct TestSetup {
     return outcome.path ?? path
   }
 
-  /// Decrypts a backup with its password and a phone's hardware key.
+  /// Decrypts a backup with its password and a phone's device key.
   func open(_ path: String, password: String?, on session: DeviceSession?) throws -> UnlockedBackup {
     let archive = try BackupArchive.open(.path(path))
     return try archive.open(
@@ -96,9 +96,9 @@ extension DeviceSession {
   /// Plans a restore and carries it out.
   @discardableResult
   func restore(
-    _ archive: UnlockedBackup, policy: ExistingItemPolicy = .replace, only indexes: Set<Int>? = nil
+    _ unlocked: UnlockedBackup, policy: ExistingItemPolicy = .replace, only indexes: Set<Int>? = nil
   ) throws -> MigrationPlan {
-    let plan = try Restorer.plan(archive, onto: self, policy: policy, only: indexes)
+    let plan = try Restorer.plan(unlocked, onto: self, policy: policy, only: indexes)
     try Restorer.restore(plan, onto: self)
     return plan
   }

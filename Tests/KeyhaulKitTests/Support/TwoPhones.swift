@@ -40,8 +40,8 @@ struct TwoPhones {
     let session = try (phone ?? new).openTestSession()
     defer { session.invalidate() }
     try KeychainSnapshot.empty(session.device)
-    let archive = try setup.open(path, password: password ?? tamperingWriter.password, on: session)
-    let plan = try session.restore(archive)
+    let unlocked = try setup.open(path, password: password ?? tamperingWriter.password, on: session)
+    let plan = try session.restore(unlocked)
     var result = RestoreResult(isSameDevice: plan.isSameDevice)
     let order = Self.migratable + Self.deviceOnly
     for decision in plan.decisions { result.outcomes[order[decision.index]] = decision.outcome }

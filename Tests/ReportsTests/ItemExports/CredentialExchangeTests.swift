@@ -40,6 +40,7 @@ struct CredentialExchangeTests {
             .modificationDate: .date(KeychainDate(secondsSinceReferenceDate: -2_000_000_000)),
           ], secret: #"a"b\c"#)
       ]).only)
+    // The Base64 of the UUID.
     #expect(entry["id"] as? String == "NkYxQTZCMkUtOEIwQy00RjUzLTlFM0ItMEM2QjdBNkQ1RTRG")
     #expect(entry["title"] as? String == "shop.example" && entry["creationAt"] as? Int == 978_307_201)
     #expect(entry["modifiedAt"] == nil, "the format has no dates before 1970")

@@ -65,7 +65,7 @@ struct OneTimePasswordTests {
     #expect(try parameters("period=\(seconds)").get().factor == .time(period: seconds))
   }
 
-  @Test("Two codes of an app are distinguished by issuer and account")
+  @Test("Two codes of an app are distinguished by the issuers in their addresses, and have the accounts in them")
   func names() throws {
     let items = [("Bank", "6F1C0A4E"), ("Mail", "93B7D210")].map { issuer, account in
       KeychainItem.generic(

@@ -108,8 +108,8 @@ public struct PlanDocument: Sendable, Equatable {
   package struct Target: Sendable, Equatable {
     /// The name of the virtual device.
     package var name: String
-    /// Whether the target has the source device's hardware, as proven for each class; `nil` if this is not proven for
-    /// all classes.
+    /// Whether the target is the source device, according to its device key; `nil` if the items do not show it
+    /// (`MigrationPlan.isSameDevice`).
     package var sameDevice: Bool?
     /// Whether the target has the identifier of the source device. Decisions do not depend on this.
     package var claimsSameDevice: Bool

@@ -14,6 +14,7 @@ package struct PlanFile: Sendable {
   /// Whether the file has a checksum that matches its bytes.
   let matchesChecksum: Bool
 
+  /// The number of hexadecimal digits of a SHA-256 digest.
   private static let digitCount = 64
   /// The end of a document without a checksum.
   private static let closing = "\n}\n"

@@ -58,7 +58,7 @@ struct ActualItemIndex {
         addGroup(Group(identity: item.identity, positions: [position]))
       }
     }
-    try requireFewComparisons(for: expectations)
+    try checkComparisonCount(for: expectations)
   }
 
   private mutating func addGroup(_ group: Group) {
@@ -70,7 +70,8 @@ struct ActualItemIndex {
     }
   }
 
-  private func requireFewComparisons(for expectations: [PlanExpectation]) throws(KeyhaulError) {
+  /// Checks that the expectations do not require more comparisons than the limit allows.
+  private func checkComparisonCount(for expectations: [PlanExpectation]) throws(KeyhaulError) {
     var comparisonCount = 0
     for matcher in Set(expectations.map(\.matcher)) {
       comparisonCount += (candidates(for: matcher)?.count ?? groups.count) + namelessGroups.count
@@ -78,11 +79,12 @@ struct ActualItemIndex {
     }
   }
 
-  /// Returns the indices of the groups with the rarest name that a matcher requires without a star; `nil` if all its
-  /// patterns have stars.
+  /// Returns the indices of the groups that have one of the names that a matcher gives without a star. Of several such
+  /// names, the one with the fewest groups is used. `nil` if the matcher gives no name, or only patterns with stars.
   private func candidates(for matcher: ItemMatcher) -> [Int]? {
     var candidates: [Int]?
     for (attribute, pattern) in Self.patterns(of: matcher).enumerated() {
+      // A pattern with a star has no text.
       guard let name = pattern?.text else { continue }
       let namedGroups = groupsByName[attribute][Array(name.utf8)] ?? []
       if namedGroups.count < candidates?.count ?? .max { candidates = namedGroups }

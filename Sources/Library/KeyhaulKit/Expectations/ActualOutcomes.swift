@@ -23,6 +23,7 @@ struct ActualOutcomes {
     of expectation: PlanExpectation, among matches: ActualItemIndex.Matches
   ) throws(KeyhaulError) -> [PlanExpectation.Unmet] {
     let unexpectedLists = unexpectedPositions(in: matches.certain, for: expectation)
+    // The result without an item counts as one more.
     remainingUnmetCount -= Self.count(unexpectedLists) + 1
     guard remainingUnmetCount >= 0 else { throw .tooManyUnmet }
     let unmetOfItems = unexpectedLists.joined().sorted().map {
@@ -31,6 +32,8 @@ struct ActualOutcomes {
     let isMissing = matches.certain.isEmpty && expectation.fate != .absent
     let encryptedCount = Self.count(
       isMissing ? allPositions(in: matches.possible) : unexpectedPositions(in: matches.possible, for: expectation))
+    // If no item may match, or the matcher has a star, encrypted items can make the expectation unmet. Otherwise, the
+    // items that certainly match decide.
     let concernsEncryptedItems = expectation.fate == .absent || expectation.matcher.canMatchSeveral
     guard isMissing || encryptedCount > 0 && concernsEncryptedItems else { return unmetOfItems }
     let unmetWithoutItem = PlanExpectation.Unmet(

@@ -69,6 +69,7 @@ extension PlanExpectation {
     matcher.server = try members.pattern("server")
     matcher.accessGroup = try members.pattern("access_group")
     guard matcher != ItemMatcher() else { throw members.fault("it selects no item: add service, account, kind …") }
+    // `keyword` does not report a missing member.
     _ = try members.required("expect")
     guard let fate = try members.keyword("expect", elseReport: "cannot be expected", among: Self.fates, by: \.rawValue)
     else {

@@ -5,9 +5,9 @@ package import VirtualDevice
 
 /// The apps of a device or a backup, for naming the owners of items.
 ///
-/// An app is named as an item's owner only if the item's access group proves it: the group is the app's own identifier
-/// after a team's prefix, or the device or the backup lists the group for the app. Otherwise, the group is shown with
-/// its team.
+/// An app is named as an item's owner only if the item's access group proves it. This is the case for two groups: a
+/// team's prefix with the app's own identifier, and a group that the device or the backup lists for the app. Any other
+/// group is shown with its team.
 ///
 /// Source: Apple, "Sharing access to keychain items among a collection of apps" (the application identifier is an
 /// access group of its app).

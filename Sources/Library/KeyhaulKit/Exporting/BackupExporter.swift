@@ -71,16 +71,17 @@ package enum BackupExporter {
     var export = Export(random: random, deviceSyncs: session.record.isSyncing, keeping: form)
     export.sharedContents = SharedContents(items)
     let store = try session.keychain
-    var locked = LockedRows()
+    var lockedRows = LockedRows()
     try store.forEachRow(includingTombstones: true, keys: session.classKeys) { row in
-      locked.count(row)
+      lockedRows.count(row)
       export.add(row, sealing: keys)
     }
-    try locked.check(session)
+    try lockedRows.check(session)
     if let failure = export.spoolFailure { throw .advisingTemporaryFolder(for: failure) }
     return export
   }
 
+  /// Returns the result of a step that writes to the temporary file, with advice in the error if there is no space.
   private static func spooling<Value>(
     _ body: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {

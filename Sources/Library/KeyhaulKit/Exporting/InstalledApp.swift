@@ -53,7 +53,7 @@ package enum AppKind: String, Sendable, CaseIterable {
     let kindsWithoutGenre: [AppKind] = [.authenticator, .messenger, .wallet]
     let matchingKind = kindsWithoutGenre.first { kind in
       kind.identifiers.contains(identifier) || !kind.keywords.isDisjoint(with: words)
-        || kind.names.contains { name.hasPrefix($0) }
+        || kind.namePrefixes.contains { name.hasPrefix($0) }
     }
     if let matchingKind {
       self = matchingKind
@@ -78,7 +78,7 @@ package enum AppKind: String, Sendable, CaseIterable {
   }
 
   /// Beginnings of the names of such apps.
-  private var names: [String] {
+  private var namePrefixes: [String] {
     switch self {
     case .authenticator: ["duo mobile"]
     case .messenger, .wallet, .finance: []

@@ -6,7 +6,7 @@ package enum InstalledApps {
   /// Returns app names by identifier. If the backup has no name for an app, its name is the identifier.
   ///
   /// `Manifest.plist` lists the apps that have files in the backup. `Info.plist` lists all installed apps, with their
-  /// names in the App Store. The computer writes `Info.plist`; opening the backup reports one that cannot be parsed.
+  /// names in the App Store. The computer writes `Info.plist`. If the file cannot be parsed, the backup has a finding.
   package static func names(in archive: BackupArchive) -> [String: String] {
     var names: [String: String] = [:]
     for entry in entries(in: archive) { if let identifier = entry.key.stringValue { names[identifier] = identifier } }

@@ -18,7 +18,7 @@ package struct ItemExplainer {
     /// - Parameters:
     ///   - query: The query for rows of a device.
     ///   - index: The position of the item in the backup; `nil` means all.
-    ///   - matches: Returns whether an item outside of a database matches. Of an encrypted item, the argument contains
+    ///   - matches: Returns whether an item outside of a database matches. For an encrypted item, the argument contains
     ///     only the known names and the protection class.
     package init(_ query: ItemQuery, index: Int?, matches: @escaping (KeychainItem) -> Bool) {
       self.query = query
@@ -75,6 +75,7 @@ package struct ItemExplainer {
 
   /// Explains the selected items that are in the backup.
   private func explanationsOfItems(in backup: UnlockedBackup, planForTarget: MigrationPlan?) -> [ItemExplanation] {
+    // The policy has no effect on an empty device.
     let planForEmptyDevice = MigrationPlanner.plan(
       backup.items, onto: [], policy: .merge,
       context: RestoreContext(backupHasPassword: backup.hasPassword)
@@ -83,7 +84,7 @@ package struct ItemExplainer {
     var explanations: [ItemExplanation] = []
     for (position, backupItem) in backup.items.enumerated() {
       let decision = planForEmptyDevice.decisions[position]
-      // Only the names in the decision are known of an encrypted item.
+      // Of an encrypted item, only the names in the decision are known.
       let item = backupItem.item ?? KeychainItem(named: decision.identity, backupItem.protection)
       guard selection.contains(item, index: backupItem.index) else { continue }
       explanations.append(

@@ -34,7 +34,8 @@ package struct ItemExplanation: Sendable {
   package let decisionOnTarget: MigrationPlan.Decision?
   /// Whether the item synchronizes; `nil` if it is encrypted.
   package let isSynchronizable: Bool?
-  /// Whether the item's value has the form of a Secure Enclave key; `nil` if it has no value or could not be opened.
+  /// Whether the item's value has the form of a Secure Enclave key; `nil` if it has no value or is not
+  /// decrypted.
   package let containsSecureEnclaveKey: Bool?
 
   /// Creates an explanation.

@@ -129,7 +129,7 @@ public struct MigrationComparison: Sendable {
     current = RestoreScenario(hasPassword: backup.hasPassword, onSameDevice: plan.isSameDevice == true)
   }
 
-  /// Returns the outcome by class if the decision depends on the password or the hardware; otherwise, the decision's own
+  /// Returns the outcome by class if the decision depends on the password or the device key; otherwise, the decision's own
   /// outcome.
   static func restoreOutcome(of decision: MigrationPlan.Decision, in scenario: RestoreScenario) -> RestoreOutcome {
     switch decision.outcome {
@@ -175,7 +175,8 @@ public struct MigrationComparison: Sendable {
         for (position, decision) in plan.decisions.enumerated() {
           restoreOutcomes[position][scenario] = RestoreOutcome(decision.outcome)
         }
-        // The decisions provide the items' names and classes. A plan without a password is preferred.
+        // The decisions provide the items' names and classes. They are always from the last plan without a password, so
+        // the result does not depend on which backup is simulated first.
         if decisions.isEmpty || !simulatedBackup.hasPassword { decisions = plan.decisions }
       }
     }
@@ -186,7 +187,7 @@ public struct MigrationComparison: Sendable {
     current = RestoreScenario(hasPassword: simulatedBackup.hasPassword, onSameDevice: isSourceDevice)
   }
 
-  /// Returns a hardware key that no device has.
+  /// Returns a random device key, which belongs to no device.
   static func keyOfUnknownDevice() throws(KeyhaulError) -> DeviceKey {
     try translatingErrors { () throws(DataProtectionError) in try HardwareUID(from: SystemRandomSource()).deviceKey() }
   }

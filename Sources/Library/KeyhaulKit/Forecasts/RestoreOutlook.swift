@@ -18,7 +18,7 @@ public struct RestoreOutlook: Sendable {
   /// The positions of items that should return to the same device according to their class. The key that would prove
   /// this is not available.
   public let expected: Set<Int>
-  /// Whether the source device's hardware key was tried, and is not known to be another device's key.
+  /// Whether the source device's key was tried, and is not known to be another device's key.
   package let triedDeviceKey: Bool
   /// The items of the source device, if it is available.
   package let sourceDeviceItems: SourceDeviceItems?
@@ -41,16 +41,16 @@ public struct RestoreOutlook: Sendable {
 
   /// Creates the outlook for a backup.
   ///
-  /// Items that decrypt without a hardware key can arrive on a new device. Items that decrypt with the device's key can
-  /// return to the same device; without that key, the protection class is used instead.
+  /// Items that decrypt without a device key can arrive on a new device. Items that decrypt with the source device's
+  /// key can return to the same device; without that key, the protection class is used instead.
   ///
   /// - Parameters:
-  ///   - backup: The backup, decrypted without a hardware key.
-  ///   - unlockedWithDeviceKey: The same backup, decrypted with the hardware key of the alleged source device; `nil` if
+  ///   - backup: The backup, decrypted without a device key.
+  ///   - unlockedWithDeviceKey: The same backup, decrypted with the device key of the alleged source device; `nil` if
   ///     the key is not available. If the key decrypts nothing, it belongs to another device and is ignored.
   ///   - sourceDeviceItems: The items of the source device; `nil` if the device is not available.
   /// - Throws: Category `damaged` if the device never finished the backup; `refused` if the backup has no password and
-  ///   its class keys are not bound to hardware.
+  ///   its class keys are not bound to a device.
   package init(
     of backup: UnlockedBackup, unlockedWithDeviceKey: UnlockedBackup?, sourceDeviceItems: SourceDeviceItems? = nil
   ) throws(KeyhaulError) {
@@ -105,7 +105,7 @@ public struct RestoreOutlook: Sendable {
 }
 
 extension MigrationPlan.Outcome {
-  /// Whether the item lacks only the source device's hardware key.
+  /// Whether the item lacks only the source device's key.
   fileprivate var needsDeviceKey: Bool { reason == .deviceBound || reason == .backupNotEncrypted }
 }
 
@@ -270,7 +270,7 @@ extension Restorer {
   ///
   /// - Parameters:
   ///   - simulatedBackup: The simulated backup.
-  ///   - deviceKey: The hardware key of the empty device.
+  ///   - deviceKey: The key of the empty device.
   ///   - targetSyncs: Whether the empty device synchronizes its keychain.
   /// - Throws: An error if the items cannot be decrypted because the cryptography fails.
   package static func plan(

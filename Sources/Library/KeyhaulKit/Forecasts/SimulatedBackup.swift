@@ -9,9 +9,10 @@ public import VirtualDevice
 /// A simulated backup of a device, in memory. Plans use it like a backup.
 ///
 /// The rows pass the export rules, and exported items are encoded and decoded as in a backup, unless they certainly
-/// round-trip. Encryption is left out, because it changes no byte. To find out which items another device can decrypt,
-/// one item of each protection class is encrypted for a backup keybag in memory and decrypted with the device's key.
-/// Only the class key decides whether an item can be decrypted.
+/// round-trip. Encryption is left out, because it changes no byte.
+///
+/// Whether a device can decrypt an item depends only on the item's class key. Therefore, one artificial item of each
+/// protection class is encrypted for a backup keybag in memory, and decrypted with the device's key.
 public final class SimulatedBackup: Sendable {
   /// Whether the simulated backup has a password.
   package let hasPassword: Bool
@@ -99,7 +100,7 @@ public final class SimulatedBackup: Sendable {
 
   /// Returns a copy with or without a password. Nothing is read again.
   ///
-  /// - Parameter deviceKey: The hardware key of the source device.
+  /// - Parameter deviceKey: The key of the source device.
   func copy(
     withPassword hasPassword: Bool, deviceKey: DeviceKey
   ) throws(KeyhaulError) -> SimulatedBackup {
@@ -160,12 +161,13 @@ public final class SimulatedBackup: Sendable {
     return KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
   }
 
-  /// The keybag exists only for a moment, so attacks on its password are irrelevant.
+  /// The number of iterations. One is enough, because the keybag exists only for a moment, so that nobody can guess its
+  /// password.
   private static let rounds = 1
 
   /// Returns all items as a device reads them. Items that the device cannot decrypt contain the failure.
   ///
-  /// - Parameter deviceKey: The device's hardware key.
+  /// - Parameter deviceKey: The key of the device that reads the backup.
   package func items(openedWith deviceKey: DeviceKey) throws(KeyhaulError) -> [BackupItem] {
     let keys: ClassKeys
     do throws(DataProtectionError) {
@@ -192,7 +194,7 @@ public final class SimulatedBackup: Sendable {
   ///
   /// - Parameters:
   ///   - rows: All rows of the device.
-  ///   - deviceKey: The hardware key of the device.
+  ///   - deviceKey: The key of the device.
   func plan(
     onto rows: [TargetRow], openedWith deviceKey: DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool,
     for use: BackupPurpose
@@ -265,7 +267,7 @@ extension Restorer {
 extension SimulatedBackup {
   /// Simulates a backup of the device from which a dump was made, with the dump's items.
   ///
-  /// The device is unknown. A random hardware key replaces the device's key, and the device is assumed not to
+  /// The device is unknown. A random device key replaces the real one, and the device is assumed not to
   /// synchronize. The same rules decide which items are excluded; a flag that is missing in the dump counts as not set.
   ///
   /// - Parameters:

@@ -31,7 +31,7 @@ public struct SourceDeviceItems: Sendable {
   public let device: String
   /// The current revision of the device, such as `r17`. The revision of the backup is unknown.
   package let revision: String
-  /// Whether the backup's items prove that the device made it. If no item needs the hardware key, only the device's
+  /// Whether the backup's items prove that the device made it. If no item needs the device key, only the device's
   /// identifier shows this.
   package let isProven: Bool
   /// The items of the device that are not in the backup.
@@ -64,7 +64,7 @@ public struct SourceDeviceItems: Sendable {
   /// Compares the device with the backup.
   ///
   /// - Parameters:
-  ///   - backup: The backup, decrypted with the hardware key of this device.
+  ///   - backup: The backup, decrypted with this device's key.
   ///   - device: A session of the unlocked device.
   /// - Throws: The errors of a backup of the device, mainly of category `locked`.
   package init(of backup: UnlockedBackup, on device: DeviceSession) throws(KeyhaulError) {

@@ -12,7 +12,7 @@ public import VirtualDevice
 /// `create(from:password:at:iterations:)`, `convert(to:)`, `rekey(from:to:)`, `seal()` and `Plan.restore()` write
 /// anything.
 public struct Backup: Sendable {
-  /// The backup with all items that the password and the hardware key can decrypt.
+  /// The backup with all items that the password and the device key can decrypt.
   public let opened: UnlockedBackup
   private let path: String
   private let key: BackupKey
@@ -23,7 +23,7 @@ public struct Backup: Sendable {
   /// - Parameters:
   ///   - path: The path of a backup's directory, or of a packed backup.
   ///   - password: The backup's password; `nil` if it has none.
-  ///   - sourceDevice: The source device, if it is available. Its hardware key also decrypts this-device-only items.
+  ///   - sourceDevice: The source device, if it is available. Its device key also decrypts this-device-only items.
   ///   - limit: The maximum number of PBKDF2 iterations of both steps together, checked before any work. Real backups
   ///     require 10,010,000.
   /// - Throws: Category `notFound` if there is no backup at the path; `wrongPassword` if the password is wrong or missing;
@@ -34,7 +34,7 @@ public struct Backup: Sendable {
     acceptingAtMost limit: Int = IterationLimit.standard
   ) throws(KeyhaulError) {
     try self.init(
-      path: path, password: password, deviceKey: try Self.hardwareKey(of: sourceDevice), acceptingAtMost: limit)
+      path: path, password: password, deviceKey: try Self.deviceKey(of: sourceDevice), acceptingAtMost: limit)
   }
 
   private init(
@@ -42,7 +42,7 @@ public struct Backup: Sendable {
   ) throws(KeyhaulError) {
     let archive = try BackupArchive.open(.path(path))
     key = try archive.unlock(password: password, acceptingAtMost: limit)
-    opened = try Self.open(archive, key, with: deviceKey)
+    opened = try Self.decrypted(archive, key, with: deviceKey)
     self.deviceKey = deviceKey
     self.path = path
   }
@@ -54,14 +54,14 @@ public struct Backup: Sendable {
   /// Returns the reason why an item cannot be decrypted with the available keys; `nil` if it can.
   public func reason(of item: BackupItem) -> Reason? { opened.reason(of: item) }
 
-  private static func hardwareKey(of device: VirtualDevice?) throws(KeyhaulError) -> DeviceKey? {
+  private static func deviceKey(of device: VirtualDevice?) throws(KeyhaulError) -> DeviceKey? {
     guard let device else { return nil }
     let session = try device.openSession(.reading, verb: "open")
     defer { session.invalidate() }
     return try session.deviceKey()
   }
 
-  private static func open(
+  private static func decrypted(
     _ archive: BackupArchive, _ key: BackupKey, with deviceKey: DeviceKey?
   ) throws(KeyhaulError) -> UnlockedBackup {
     try archive.open(with: key, deviceKey: deviceKey, for: .reading)
@@ -74,7 +74,7 @@ extension Backup {
   /// - Throws: Category `damaged` if the backup was never finished; `refused` if anyone could have written the backup.
   public func outlook() throws(KeyhaulError) -> RestoreOutlook {
     guard deviceKey != nil else { return try RestoreOutlook(of: opened, unlockedWithDeviceKey: nil) }
-    return try RestoreOutlook(of: try Self.open(archive, key, with: nil), unlockedWithDeviceKey: opened)
+    return try RestoreOutlook(of: try Self.decrypted(archive, key, with: nil), unlockedWithDeviceKey: opened)
   }
 
   /// Plans the restore of the backup to a device. Nothing is changed.
@@ -87,7 +87,7 @@ extension Backup {
   public func plan(
     onto device: VirtualDevice, existing policy: ExistingItemPolicy = .replace
   ) throws(KeyhaulError) -> Plan {
-    let openedForTarget = try Self.open(archive, key, with: try Self.hardwareKey(of: device))
+    let openedForTarget = try Self.decrypted(archive, key, with: try Self.deviceKey(of: device))
     let session = try device.openSession(.reading, verb: "plan")
     defer { session.invalidate() }
     return Plan(
@@ -152,7 +152,7 @@ extension Backup {
   ///   for a backup whose password cannot be changed, such as one of iOS 10.0; `failed` if the backup has changed since it
   ///   was opened, or if a file operation fails.
   public func rekey(from old: borrowing Secret, to new: borrowing Secret) throws(KeyhaulError) -> Backup {
-    try requireNoSymbolicLink()
+    try rejectSymbolicLink()
     let limit = max(IterationLimit.standard, Int(archive.keybag.iterations ?? 0))
     let keybag: Keybag
     do throws(DataProtectionError) {
@@ -173,13 +173,13 @@ extension Backup {
   ///   is a symbolic link; `failed` if the backup has changed since it was opened, or if a file operation fails.
   @discardableResult
   public func seal() throws(KeyhaulError) -> Int {
-    try requireNoSymbolicLink()
+    try rejectSymbolicLink()
     let keys = try key.classKeys(deviceKey: nil)
     return try BackupRewriter().seal(archive, at: path, keys: keys)
   }
 
   /// Checks that the path is not a link, because the new file would replace the link and not the backup.
-  private func requireNoSymbolicLink() throws(KeyhaulError) {
+  private func rejectSymbolicLink() throws(KeyhaulError) {
     guard (try? FileSystem.real.status(of: path, followsLink: false))?.kind == .link else { return }
     throw KeyhaulError(.unsupported, "\(UntrustedText.escaped(path)) is a symbolic link")
   }

@@ -7,6 +7,7 @@ extension SensitiveBytes {
   /// - Throws: Category `usage` if the path exists; `failed` if the disk is full.
   public func write(toNewFile path: String) throws(KeyhaulError) {
     try withBytes { (bytes) throws(KeyhaulError) in
+      // The installer writes under a temporary name, then renames the file.
       try BackupInstaller(system: .real).placeNewFile(at: path, bytes)
     }
   }

@@ -38,8 +38,8 @@ struct LockedRows {
   static func requireNone(on session: DeviceSession) throws(KeyhaulError) {
     guard session.state != .unlocked else { return }
     let store = try session.keychain
-    var locked = LockedRows()
-    try store.forEachRow(includingTombstones: true, keys: session.classKeys) { locked.count($0) }
-    try locked.check(session)
+    var lockedRows = LockedRows()
+    try store.forEachRow(includingTombstones: true, keys: session.classKeys) { lockedRows.count($0) }
+    try lockedRows.check(session)
   }
 }

@@ -92,12 +92,14 @@ extension MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed ?? self.removed, isSameDevice: isSameDevice)
   }
 
-  /// The plan without a statement about the target's hardware, because the hardware key that was tried is not a real one.
+  /// The plan without a statement about the target device, because the device key that was tried is not a real one.
   var withoutDeviceProof: MigrationPlan {
     MigrationPlan(self, decisions: decisions, removed: removed, isSameDevice: nil)
   }
 
-  /// Adds known names to encrypted items, by position.
+  /// Returns a copy in which encrypted items have their known names.
+  ///
+  /// - Parameter summaries: The known names and properties, by the position of the item.
   package func naming(_ summaries: [Int: ItemSummary]) -> MigrationPlan {
     guard !summaries.isEmpty else { return self }
     return showing(

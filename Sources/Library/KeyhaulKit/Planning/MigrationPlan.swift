@@ -14,11 +14,11 @@ public struct MigrationPlan: Sendable {
   package let removed: [ItemDescriptor]
   /// The treatment of the target's own items before the import.
   package let policy: ExistingItemPolicy
-  /// Whether the target is the source device, according to its hardware key:
+  /// Whether the target is the source device, according to its device key:
   ///
-  /// - `true` if the key decrypts an item of every class that needs a hardware key.
+  /// - `true` if the key decrypts an item of every class that needs a device key.
   /// - `false` if the key decrypts no such item.
-  /// - `nil` if no item needs a hardware key, or if the key decrypts items of only some of these classes.
+  /// - `nil` if no item needs a device key, or if the key decrypts items of only some of these classes.
   package let isSameDevice: Bool?
   /// The imports that `Restorer` makes, in order, each with its expected result.
   package let imports: [PlannedImport]

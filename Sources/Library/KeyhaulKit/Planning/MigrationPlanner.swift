@@ -11,7 +11,7 @@ package enum MigrationPlanner {
   /// - Parameters:
   ///   - allItems: The backup's items in order, decrypted with all available keys.
   ///   - indexes: The positions of the items to plan for; `nil` means all. All items are evidence for the target's
-  ///     hardware key.
+  ///     device key.
   ///   - rows: Every row of the target's keychain.
   ///   - policy: The treatment of the target's own items before the import.
   ///   - context: Other facts about the target and the backup.
@@ -90,7 +90,7 @@ package enum MigrationPlanner {
         do throws(KeychainRuleError) {
           step = try target.importItem(incoming, from: .archive(position: UInt32(clamping: position)), of: items)
         } catch {
-          return decide(malformed(item, error))
+          return decide(malformedVerdict(item, error))
         }
         add(step.planned)
         decide(
@@ -157,7 +157,7 @@ package enum MigrationPlanner {
       containsSecureEnclaveKey: decision.containsSecureEnclaveKey)
   }
 
-  private static func malformed(_ backupItem: BackupItem, _ error: KeychainRuleError) -> Verdict {
+  private static func malformedVerdict(_ backupItem: BackupItem, _ error: KeychainRuleError) -> Verdict {
     Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, location(of: backupItem)))
   }
 
@@ -204,7 +204,7 @@ package enum MigrationPlanner {
         let startsToSync = incoming.incoming.item.isSynchronizable && !item.isSynchronizable
         return .eligible(incoming, startsToSync: startsToSync)
       } catch {
-        return .ineligible(malformed(backupItem, error))
+        return .ineligible(malformedVerdict(backupItem, error))
       }
     }
   }

@@ -11,14 +11,14 @@ public enum Restorer {
   /// Plans the restore of a backup to a device. Nothing is changed, and the device may be locked.
   ///
   /// - Parameters:
-  ///   - backup: The backup, decrypted with the target's hardware key.
+  ///   - backup: The backup, decrypted with the target's device key.
   ///   - session: A session of the target.
   ///   - policy: The treatment of the target's own items before the import.
   ///   - indexes: The positions of the items to restore; `nil` means all.
   ///   - use: `.restoring` for a plan that `restore` accepts. Plans for other uses are only for reports. `.planning` also
   ///     allows backups that cannot be restored.
   /// - Throws: Category `damaged` if the device never finished the backup; `refused` if the backup has no password and its
-  ///   class keys are not bound to hardware; the errors of the device's keychain.
+  ///   class keys are not bound to a device; the errors of the device's keychain.
   public static func plan(
     _ backup: UnlockedBackup, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring
@@ -27,7 +27,7 @@ public enum Restorer {
   }
 
   /// Plans the restore of a backup to a device or a Simulator, like the method above. For a Simulator, the backup is
-  /// decrypted without a target's hardware key.
+  /// decrypted without a target's device key.
   package static func plan(
     _ backup: UnlockedBackup, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: BackupPurpose = .restoring

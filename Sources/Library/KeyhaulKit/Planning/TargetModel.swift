@@ -19,8 +19,8 @@ struct TargetModel {
   /// The effect of one import on the target.
   struct Step {
     let planned: MigrationPlan.PlannedImport
-    /// The effect of the item. New and replacing items are compared with the target before the restore; otherwise, an
-    /// earlier item of the backup may own the key.
+    /// The effect of the item. `.new` and `.replaces` compare the item with the target before the restore, not with earlier
+    /// items of the backup. `.identical` and `.keepsExisting` may also be about an earlier item of the backup.
     let change: MigrationPlan.Change
     let detail: String?
     /// The relation of this import to the target's item that it replaces; `nil` if it replaces none.

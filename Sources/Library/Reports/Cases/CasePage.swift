@@ -105,8 +105,9 @@ package struct CasePage: HTMLPage {
     "state": "State", "product_type": "Model", "ios": "iOS", "build": "Build", "serial_number": "Serial number",
   ]
 
-  /// Returns the state of the seal, with its code: the last line of `Keyhaul.seal`, which covers the SHA-256 of every
-  /// file.
+  /// Returns the state of the seal and its code.
+  ///
+  /// The code is the last line of `Keyhaul.seal`. It covers the lines above, which contain the SHA-256 of every file.
   private static func sealText(_ backup: CaseReport.ExaminedBackup) -> String {
     guard let code = backup.sealCode else {
       return backup.sealState == "broken" ? "broken: it cannot be read" : "none"

@@ -145,8 +145,8 @@ public struct DifferencePage: HTMLPage {
       detail: change.modifiedAfter.map(LongDateFormat.day))
   }
 
-  /// Returns the name of an item's app according to its access group. The lists of apps are not used, because neither
-  /// applies to both sides.
+  /// Returns the name of an item's app according to its access group. The list of apps that a side may have is not used,
+  /// because it does not apply to the items of the other side.
   private static func app(of identity: ItemDescriptor) -> String {
     let app = AppDirectory([]).app(of: identity)
     return app.kind == .encrypted ? "" : app.displayName
@@ -335,8 +335,10 @@ extension DifferencePage {
   /// The number of items on either side that may match an encrypted item on the other side.
   var possibleMatchCount: Int { difference.possiblyInSecond.count + difference.possiblyInFirst.count }
 
-  /// The minimum number of items that differ, although it is not known which. It is above 0 if there are more possible
-  /// matches than encrypted items.
+  /// The minimum number of items that differ, although it is not known which.
+  ///
+  /// Each encrypted item can match only one item. If there are more possible matches than encrypted items, the surplus
+  /// must differ.
   private var minimumDifferenceCount: Int {
     max(0, difference.possiblyInSecond.count - difference.undecrypted.onlyInSecond)
       + max(0, difference.possiblyInFirst.count - difference.undecrypted.onlyInFirst)

@@ -134,7 +134,8 @@ package struct DatabaseVerification {
   /// neither.
   private static func isDamaged(_ row: KeychainDatabase.DecryptedRow, in database: KeychainDatabase) -> Bool {
     switch row.result.verdict {
-    // If the class's metadata key cannot be unwrapped, the given class key may be from another device.
+    // If the class's metadata key cannot be unwrapped, the given class key may be from another device. The item may then
+    // be intact.
     case .tagMismatch: row.result.fault?.step != .metadataClassKey
     case .noClassKey: database.lacksKey(of: row.result)
     case .malformed, .tamper: true

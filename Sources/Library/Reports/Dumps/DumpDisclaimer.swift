@@ -70,7 +70,8 @@ package struct DumpDisclaimer {
     ].compactMap(\.self)
   }
 
-  /// A sentence about the items without a readable secret that count as readable; `nil` if there are none.
+  /// A sentence about items whose secret cannot be read here, but which the plan counts as readable on the device. `nil`
+  /// if there are no such items.
   private var undecryptedSentence: String? {
     let count = dump.undecryptedCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
     guard count > 0 else { return nil }

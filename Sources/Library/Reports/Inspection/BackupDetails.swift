@@ -70,7 +70,8 @@ package struct BackupDetails {
     }
   }
 
-  /// Returns whether the computer's date differs from the date of the backup by more than a minute.
+  /// Returns whether a date that the computer recorded differs from the date of the backup by more than a minute. `true`
+  /// if the backup has no date.
   private func differsFromBackupDate(_ date: KeychainDate) -> Bool {
     guard let backupDate = archive.status?.date ?? archive.date else { return true }
     return abs(backupDate.secondsSince1970 - date.secondsSince1970) > 60

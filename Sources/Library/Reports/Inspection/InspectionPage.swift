@@ -269,8 +269,8 @@ extension InspectionPage {
     return itemPortabilityText
   }
 
-  /// The reason why the keychain can be restored to no device, or why no device writes such a keychain; `nil` if there is
-  /// no such reason.
+  /// A sentence about an obstacle: no device can restore the keychain, or no device writes such a keychain. `nil` if there
+  /// is no obstacle.
   private var obstacleText: String? {
     if let unbound = backup.unbound {
       return unbound.blocksRestore
@@ -287,7 +287,7 @@ extension InspectionPage {
     return nil
   }
 
-  /// The devices that the items can be restored to with the password, according to their counts.
+  /// A sentence about the devices that the items can be restored to with the password, according to the counts of items.
   private var itemPortabilityText: String {
     let total = HumanReadable.grouped(counts.total)
     switch (counts.anyDevice, counts.sameDevice) {

@@ -11,7 +11,8 @@ extension BackupLayout {
 }
 
 extension Keybag.ClassKey {
-  /// The purpose of the key, such as "items: when unlocked" or "files".
+  /// The purpose of the key, such as "items: when unlocked" or "files". "?" stands for an unknown class, and a dash for a
+  /// class without a known purpose.
   package var purpose: String {
     guard let keyClass else { return "?" }
     if let protection = ProtectionClass(keyClass: keyClass) {

@@ -27,6 +27,7 @@ struct KeybagSection {
 
   private var timeClause: String {
     if let measured = backup.measuredUnlock {
+      // A measured time is not approximate.
       return ", \(HumanReadable.estimate(measured).replacing("about ", with: "")) on the machine that made this page"
     }
     return backup.unlockTime.map { ", \(HumanReadable.estimate($0)) on the machine that made this page" } ?? ""

@@ -81,8 +81,8 @@ private struct InspectionSteps {
     return .init(text: "Check that every file and every item is intact.", commands: [SuggestedCommands.verify(archive)])
   }
 
-  /// The commands for a new backup with a password. They back up an available virtual device. For any other device, they
-  /// explain how to make the backup.
+  /// The commands for a new backup with a password. If the source device is an available virtual device, the command backs
+  /// it up. Otherwise, the command explains how to set a backup password.
   private var newBackupCommands: [String] {
     guard backup.sourceDeviceItems != nil else { return [SuggestedCommands.explaining("backup-password")] }
     return [SuggestedCommands.backup(of: ShellQuoting.device(named: backup.device.name), to: "with-password.backup")]

@@ -44,7 +44,7 @@ struct MigrationMessage: Sendable {
 
   /// Returns whether the address of these one-time passwords fits in a QR code, at any index.
   static func fitsInCode(_ passwords: [MigrationMessage]) -> Bool {
-    // A larger number takes more bytes in the message. No export has this many QR codes.
+    // Larger numbers take more bytes in the message. No export has as many QR codes as this number.
     let largestNumber = 1 << 20
     return address(of: passwords, index: largestNumber, of: largestNumber).count <= QRCode.capacity
   }

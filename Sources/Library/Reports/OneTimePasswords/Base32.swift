@@ -31,6 +31,7 @@ enum Base32 {
     var index = bytes.startIndex
     while let byte = Percent.next(in: bytes, at: &index) {
       switch byte {
+      // In a query, a plus sign may stand for a space.
       case UInt8(ascii: " "), UInt8(ascii: "-"), UInt8(ascii: "+"): continue
       case UInt8(ascii: "="): isPadded = true
       case _ where isPadded: return nil

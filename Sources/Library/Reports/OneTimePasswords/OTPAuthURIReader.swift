@@ -99,7 +99,7 @@ struct OTPAuthURIReader: ~Copyable {
   private mutating func readParameter(
     _ name: String, _ bytes: Slice<UnsafeRawBufferPointer>
   ) -> OneTimePassword.Problem? {
-    // A secret must not be copied to a string, which is not overwritten.
+    // A secret must not be copied to a string, because a string cannot be erased from memory.
     guard name != "secret" else { return bytes.isEmpty ? .noSecret : .notBase32 }
     let value = Percent.decoded(bytes)
     switch name {

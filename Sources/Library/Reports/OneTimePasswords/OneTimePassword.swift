@@ -2,9 +2,12 @@ import KeyhaulKit
 
 /// An account of an authenticator app, as an item stores it: an `otpauth` address with its secret.
 ///
-/// There are three formats. Many apps store the complete address in the item's secret. Authenticator and the published
-/// version of Google Authenticator keep the secret separate: the item's generic attribute contains the address without
-/// the secret, and the item's secret contains the bytes of the secret. Tofu stores the parts of the address in a keyed archive.
+/// There are three formats:
+///
+/// - Many apps store the complete address in the item's secret.
+/// - Authenticator and the published version of Google Authenticator keep the secret separate. The item's generic attribute
+///   contains the address without the secret. The item's secret contains the bytes of the secret.
+/// - Tofu stores the parts of the address in a keyed archive.
 ///
 /// Sources: Google Authenticator, "Key Uri Format"
 /// (https://github.com/google/google-authenticator/wiki/Key-Uri-Format); mattrubin/OneTimePassword, `Keychain.swift`;

@@ -14,7 +14,7 @@ enum Percent {
     return high << 4 | low
   }
 
-  /// Returns a decoded text. Do not use it for secrets, because a `String` is not overwritten.
+  /// Returns a decoded text. Do not use it for secrets, because a `String` cannot be erased from memory.
   static func decoded(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
     var decoded: [UInt8] = []
     var index = bytes.startIndex

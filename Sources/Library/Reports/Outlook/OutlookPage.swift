@@ -202,8 +202,8 @@ extension PageTable.Row {
 }
 
 extension RestoreTable {
-  /// Creates the table of both devices' counts, with one row for a backup, and two rows for a device: with and without a
-  /// backup password.
+  /// Creates the table of both devices' counts. For a backup, it has one row. For a device, it has two rows: for a backup
+  /// with a password, and for one without.
   init(_ summary: OutlookSummary) {
     columnTitles = [
       { $0.text("On " + summary.newPhone) },

@@ -13,7 +13,8 @@ public struct OutlookSummary: Sendable {
   /// The name of the device whose hardware key was tried; `nil` if no key was tried.
   let hardwareKeyDevice: String?
   let isRedacted: Bool
-  /// The protection of the backup, if neither "with a password" nor "without a password" is correct; otherwise `nil`.
+  /// The unusual protection of the backup, such as unencrypted files with password-protected items. `nil` if "with a
+  /// password" or "without a password" describes it.
   package var protection: String?
   /// The findings about the backup.
   package var findings: [PlanDocument.Finding] = []
@@ -72,7 +73,7 @@ public struct OutlookSummary: Sendable {
     }
   }
 
-  /// The name in sentences of the device that will be erased or replaced, or a substitute.
+  /// The name of the device that will be erased or replaced, or a substitute, for sentences.
   var phone: String { phoneName ?? (isRedacted ? "the source device" : "the \(model) that made this backup") }
 
   /// The name of the new device in sentences.

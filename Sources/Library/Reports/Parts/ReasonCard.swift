@@ -47,6 +47,7 @@ struct ReasonCard {
         page.element("strong", "What to do. ")
         page.text(explanation.action)
       }
+      // If there is nothing to do, no other way is needed.
       if let otherWays = explanation.otherWays, explanation.action != "Nothing." {
         page.element("p") { page in
           page.element("strong", "Other ways. ")

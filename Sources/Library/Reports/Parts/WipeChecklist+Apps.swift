@@ -66,8 +66,8 @@ extension WipeChecklist {
     let listCount = showsAll ? Checklist.maximumEntryCount : Self.defaultListCount(of: names.count)
     let listedNames = names.prefix(listCount).map(Self.shortName)
     let omittedCount = names.count - listedNames.count
-    let remark = omittedCount > 0 ? ["\(HumanReadable.grouped(omittedCount)) more"] : []
-    return Checklist.Entry(name: HumanReadable.list(listedNames + remark), text: action)
+    let omission = omittedCount > 0 ? ["\(HumanReadable.grouped(omittedCount)) more"] : []
+    return Checklist.Entry(name: HumanReadable.list(listedNames + omission), text: action)
   }
 
   /// Returns the name of an app without the subtitle that many names in the App Store have, as in "Signal - Private
@@ -172,7 +172,7 @@ extension WipeChecklist {
     "\(HumanReadable.count(appLoss.losses.count, "item")) \(appLoss.losses.count == 1 ? "stays" : "stay")."
   }
 
-  /// The actions for items that are in no backup and can be used only on their own phone, by the reason for that.
+  /// The actions for items that are in no backup and can be used only on their own phone, by the reason why no backup contains them.
   private static let actionsForUnsavedItems: [(reasons: Set<Reason>, action: String)] = [
     ([.passcodeOnly, .needsAuthentication], "Export or move the protected data in the app."),
     (

@@ -87,8 +87,8 @@ private struct PlanSteps {
       commands: [SuggestedCommands.verify("COPY")])
   }
 
-  /// The step to plan a restore that merges; `nil` if the restore already merges, or would remove or restore
-  /// nothing.
+  /// The step to plan a restore that merges. `nil` if the restore already merges, if it removes no items, or if it would
+  /// restore none.
   var merging: StepList.Step? {
     guard counts.removed > 0, page.plan.policy == .replace, page.isRestoreUseful else { return nil }
     // If items move only with a password, the new backup is merged instead.

@@ -37,7 +37,8 @@ struct PlanVerdict {
       ? "; \(items) on the target \(verb) removed" : ", \(items) on the target \(verb) removed"
   }
 
-  /// " in the backup", because a backup may not contain all items of its device; empty if the source is a device.
+  /// The words " in the backup", which limit a statement to these items: a backup may not contain all items of its device.
+  /// Empty if the source is a device.
   private var inBackup: String { sourceIsBackup ? " in the backup" : "" }
 
   private var arrivalClause: String {

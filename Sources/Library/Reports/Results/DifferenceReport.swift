@@ -77,12 +77,13 @@ package struct DifferenceReport: Report {
   private static func row(
     of item: KeychainDifference.UnmatchedItem, symbol: String, state: String, color: Color
   ) -> Row {
-    let disambiguators = item.disambiguators.map { UntrustedText.shortened($0, columns: maximumDistinctionLength) }
+    let disambiguators = item.disambiguators.map { UntrustedText.shortened($0, columns: maximumDisambiguatorColumns) }
     let remark = disambiguators.isEmpty ? state : "\(state): \(disambiguators.joined(separator: ", "))"
     return Row(symbol: symbol, identity: item.identity, remark: remark, color: color)
   }
 
-  private static let maximumDistinctionLength = 60
+  /// The maximum width of a text that distinguishes an item from similar ones.
+  private static let maximumDisambiguatorColumns = 60
 
   /// Returns the remark about a change: "secret and label changed on 2026-11-19".
   private static func remark(on change: ItemChange) -> String {

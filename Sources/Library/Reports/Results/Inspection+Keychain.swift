@@ -63,9 +63,9 @@ extension Inspection {
       }
     }
     guard !kinds.isEmpty else { return "none" }
-    let secretOnly = itemCounts.secretOnly == 0 ? "" : ", \(HumanReadable.grouped(itemCounts.secretOnly)) nowhere"
+    let nowhereClause = itemCounts.secretOnly == 0 ? "" : ", \(HumanReadable.grouped(itemCounts.secretOnly)) nowhere"
     return "\(HumanReadable.count(itemCounts.total, "item")): \(kinds.joined(separator: ", ")) · "
-      + portabilityText(itemCounts) + secretOnly
+      + portabilityText(itemCounts) + nowhereClause
   }
 
   private func portabilityText(_ itemCounts: BackupItemCounts) -> String {
@@ -85,8 +85,10 @@ extension Inspection {
   /// Whether no item can be decrypted on any device.
   package var isKeybagUnusable: Bool { findings.contains(where: \.preventsReadingKeybag) }
 
-  /// The sentence about items that only the source device can restore: "Most of its items (14 of 18) are this-device-only:
-  /// …"; `nil` if most items can move.
+  /// The sentence about items that cannot move to another device, or that no device can decrypt: "Most of its items (14 of
+  /// 18) are this-device-only: …".
+  ///
+  /// `nil` if at least half of the items can move, if no items are known, or if class keys are not bound to the device.
   package var boundText: String? {
     guard let itemCounts, itemCounts.total > 0, unbound == nil else { return nil }
     let sourceName = archive.device.name ?? "the source device"

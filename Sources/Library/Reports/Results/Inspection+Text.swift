@@ -149,6 +149,7 @@ extension Inspection {
 
   package var iterationsText: String {
     let estimate = unlockTime.map { ", \(HumanReadable.estimate($0)) per guess on this machine" } ?? ""
+    // A measured time is not approximate.
     let measured = measuredUnlock.map { time in
       ", unlocked in \(HumanReadable.estimate(time).replacing("about ", with: "")) on this machine"
     }

@@ -39,7 +39,7 @@ package struct PlanReport {
       name: session.name, sameDevice: plan.isSameDevice,
       claimsSameDevice: source.document.device == session.record.udid, state: session.state.rawValue,
       isPasscodeSet: session.isPasscodeSet, itemCount: itemCount, revision: session.record.revision)
-    self.init(plan, of: source, onto: target, session.state, made: date, isRedacted: isRedacted)
+    self.init(plan, of: source, onto: target, in: session.state, made: date, isRedacted: isRedacted)
   }
 
   /// Creates the report of a plan for a new device, which is assumed to be empty, unlocked and protected by a passcode.
@@ -47,7 +47,7 @@ package struct PlanReport {
     let target = PlanDocument.Target(
       name: name, sameDevice: false, claimsSameDevice: false, state: DeviceState.unlocked.rawValue, isPasscodeSet: true,
       itemCount: 0, revision: RestoreTarget.noRevision, isHypothetical: true)
-    self.init(plan, of: source, onto: target, .unlocked, made: date, isRedacted: false)
+    self.init(plan, of: source, onto: target, in: .unlocked, made: date, isRedacted: false)
   }
 
   /// Creates the report of a plan for a Simulator's keychain.
@@ -58,11 +58,11 @@ package struct PlanReport {
       name: simulator.name, sameDevice: plan.isSameDevice, claimsSameDevice: false,
       state: DeviceState.unlocked.rawValue, isPasscodeSet: false, itemCount: simulator.itemCount,
       revision: RestoreTarget.simulator(simulator).revision)
-    self.init(plan, of: source, onto: target, .unlocked, made: date, isRedacted: false, isSimulator: true)
+    self.init(plan, of: source, onto: target, in: .unlocked, made: date, isRedacted: false, isSimulator: true)
   }
 
   private init(
-    _ plan: MigrationPlan, of source: ReportSource, onto target: PlanDocument.Target, _ state: DeviceState,
+    _ plan: MigrationPlan, of source: ReportSource, onto target: PlanDocument.Target, in state: DeviceState,
     made date: KeychainDate, isRedacted: Bool, isSimulator: Bool = false
   ) {
     self.plan = isRedacted ? plan.redacted : plan
@@ -211,7 +211,8 @@ package struct PlanReport {
     }
   }
 
-  /// The warning that no item can move, because the backup has no password; `nil` otherwise.
+  /// The warning that no item can move because the backup has no password. `nil` if an item can move, or if no item is
+  /// held back by the missing password.
   package var warning: (message: String, why: String, advice: String)? {
     let stayingCount = plan.summary.byReason[.backupNotEncrypted, default: 0]
     guard stayingCount > 0, plan.summary.migrates == 0 else { return nil }

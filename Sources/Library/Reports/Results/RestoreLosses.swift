@@ -9,7 +9,8 @@ package struct RestoreLosses {
 
   /// Returns the short form of a plan: the heading, the names of the items that are lost, and the counts.
   ///
-  /// Overwritten items that are newer come first. Removed, other overwritten and unreadable items follow.
+  /// Items that are newer on the target than in the backup come first. Removed items, other overwritten items and
+  /// unreadable items follow.
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     let planText = report.text(showsAll: showsAll)
     func group<Item>(_ title: String, _ items: [Item], row: (Item) -> ReportItemTable.Row) -> [String] {

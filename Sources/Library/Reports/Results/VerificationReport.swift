@@ -115,6 +115,7 @@ package struct VerificationReport {
     let mentionedCount = verification.faults.count { $0.check == check.id } - faults.count
     let omittedCount = totalCount - listedFaults.count - mentionedCount
     if omittedCount > 0, !listedFaults.isEmpty {
+      // A verification counts all faults, but keeps only a limited number of them.
       let hint = showsAll ? "" : " (-v names \(totalCount > BackupVerification.maximumFaultCount ? "more" : "all"))"
       lines.append("\(indentation)\(style.ellipsis) \(HumanReadable.grouped(omittedCount)) more\(hint)")
     }
@@ -123,7 +124,7 @@ package struct VerificationReport {
 
   // MARK: Conclusion
 
-  /// The skipped checks, except that of the seal, because a backup needs no seal.
+  /// The skipped checks, except the check of the seal, because a backup needs no seal.
   private var skippedChecks: [BackupVerification.SkippedCheck] { verification.unchecked.filter { $0.id != .seal } }
 
   /// A clause about the source device that the backup names. Anyone could have changed this name.

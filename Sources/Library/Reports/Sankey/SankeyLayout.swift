@@ -21,10 +21,12 @@ struct SankeyLayout: Sendable {
     var middle: Double { top + height / 2 }
   }
 
-  /// The shape of a flow: its upper edge at both bars, and its thickness.
+  /// The shape of a flow.
   struct Band: Sendable {
     let flow: SankeyDiagram.Flow
+    /// The upper edge at the origin's bar.
     let start: Double
+    /// The upper edge at the destination's bar.
     let end: Double
     let thickness: Double
   }
@@ -76,7 +78,7 @@ struct SankeyLayout: Sendable {
     }
   }
 
-  /// The number of lines in the label of an outcome: a verb and a name.
+  /// The number of lines in the label of a destination: a verb and a name.
   static let destinationLineCount = 2
 
   /// Returns the height of a label: its lines, and one more line for the count on a narrow screen.

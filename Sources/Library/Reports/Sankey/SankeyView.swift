@@ -124,6 +124,7 @@ struct SankeyView {
         draw(band, index: index, drawingHeight: layout.height, to: &page)
       }
       for (_, bar) in layout.origins { draw(bar, style: "bar", x: "0", to: &page) }
+      // The bars on the right end at the right edge.
       page.element("g", ["transform": "translate(-\(Self.number(Self.barWidth)) 0)"]) { page in
         for (destination, bar) in layout.destinations {
           draw(bar, style: "bar \(destination.rawValue)", x: "100%", to: &page)

@@ -114,12 +114,12 @@ package struct ComparisonText {
   private func itemLines(_ style: TextStyle) -> [String] {
     let meaning = "Each pair: to the same device, to another.  + restored  < stays behind  ! cannot be read"
     return WordWrap.lines(of: meaning, columns: style.width)
-      + itemTable(hasClass: true).lines(style: style) { itemTable(hasClass: false) }
+      + itemTable(showsClass: true).lines(style: style) { itemTable(showsClass: false) }
   }
 
-  private func itemTable(hasClass: Bool) -> Table {
+  private func itemTable(showsClass: Bool) -> Table {
     var table = Table(
-      [.init("ITEM", rightAligned: true), .init("NAME", flexible: true)] + (hasClass ? [.init("CLASS")] : [])
+      [.init("ITEM", rightAligned: true), .init("NAME", flexible: true)] + (showsClass ? [.init("CLASS")] : [])
         + [.init("PASSWORD"), .init("WITHOUT"), .init("REASON")])
     for item in comparison.items {
       let name = item.identity.isEncrypted ? "(encrypted)" : ItemText.name(item.identity)
@@ -136,7 +136,7 @@ package struct ComparisonText {
         RestoreScenario.allCases.contains { item.warning(in: $0) == warning }
       }
       table.add(
-        [String(item.index), name] + (hasClass ? [ItemText.protection(item.protection, isShort: true)] : []) + cells
+        [String(item.index), name] + (showsClass ? [ItemText.protection(item.protection, isShort: true)] : []) + cells
           + [(reasons.map(\.rawValue) + warnings.map(\.rawValue)).joined(separator: ", ")])
     }
     return table

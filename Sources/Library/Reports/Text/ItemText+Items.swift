@@ -19,6 +19,7 @@ extension ItemText {
     let decryptedIndexes = items.indices.filter { items[$0] != nil }
     let differencesByItem = KeychainDifference.disambiguators(
       among: decryptedIndexes.lazy.map { index in
+        // Every one of these indexes has an item, so the substitute is never used.
         let item = items[index] ?? KeychainItem(kind: .genericPassword)
         return (ItemDescriptor(item), item)
       })

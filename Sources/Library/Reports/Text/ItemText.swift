@@ -1,6 +1,6 @@
 package import KeyhaulKit
 
-/// The texts for an item in a line: its kind, its names and its class.
+/// The texts of one line about an item: its kind, its names and its class.
 package enum ItemText {
   package static func kind(_ kind: ItemKind) -> String {
     switch kind {

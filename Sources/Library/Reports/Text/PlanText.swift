@@ -47,7 +47,7 @@ package struct PlanText {
     return lines + WordWrap.lines(of: summaryLine, columns: style.width)
   }
 
-  /// Returns the lines about the numbers of encrypted items; none if there are no such items.
+  /// Returns the lines that explain the numbers of encrypted items; none if there are no such items.
   private func encryptedNameLines(_ style: TextStyle) -> [String] {
     let encryptedItems = plan.decisions.filter(Self.isEncrypted)
     guard !encryptedItems.isEmpty else { return [] }

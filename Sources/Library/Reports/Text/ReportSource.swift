@@ -39,7 +39,8 @@ package struct ReportSource {
   /// The protection of the backup, according to its contents.
   package var protection: String { nonstandardProtection ?? (isEncrypted ? "encrypted" : "no password") }
 
-  /// The protection, if neither "encrypted" nor "no password" is correct; otherwise `nil`.
+  /// The unusual protection of the backup, such as unencrypted files with password-protected items. `nil` if "encrypted" or
+  /// "no password" describes it.
   package var nonstandardProtection: String? { reportedFindings.nonstandardProtection }
 
   /// Whether the backup has no password, and nothing in it contradicts this.
@@ -144,7 +145,7 @@ extension [PlanDocument.Finding] {
   /// Returns whether one of the findings is of a kind.
   func contains(_ kind: BackupFinding.Kind) -> Bool { contains { $0.id == kind.rawValue } }
 
-  /// The protection of a backup, if neither "encrypted" nor "no password" is correct; otherwise `nil`.
+  /// The unusual protection of a backup, according to its findings. `nil` if "encrypted" or "no password" describes it.
   var nonstandardProtection: String? {
     if contains(.passwordDenied) { return "no password according to Manifest.plist, but made with one" }
     if contains(.decryptedCopy) { return "unencrypted files, password-protected items" }

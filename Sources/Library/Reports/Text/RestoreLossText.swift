@@ -19,7 +19,7 @@ package struct RestoreLossText {
   private var removedCount: Int { plan.removed.count }
   private var newCount: Int { plan.summary.byChange[.new, default: 0] }
 
-  /// Whether no item is removed or overwritten.
+  /// Whether the restore loses no item of the target: none is removed or overwritten. Items may still be added.
   package var isEmpty: Bool { removedCount == 0 && overwriting.isEmpty }
 
   /// Whether the restore adds or overwrites an item.
@@ -30,9 +30,9 @@ package struct RestoreLossText {
   package var question: String {
     let changes = isEmpty ? "add \(HumanReadable.count(newCount, "item")) to \(device)" : changePhrase
     let unreadableCount = plan.summary.unreadable
-    let remark =
+    let skippedClause =
       unreadableCount == 0 ? "" : ", skipping \(HumanReadable.grouped(unreadableCount)) that cannot be read"
-    return changes.prefix(1).uppercased() + changes.dropFirst() + remark + "?"
+    return changes.prefix(1).uppercased() + changes.dropFirst() + skippedClause + "?"
   }
 
   /// The changes of a restore that removes or overwrites items: "remove 2 items from new-phone, overwrite 3 there and add
@@ -41,14 +41,15 @@ package struct RestoreLossText {
     var losses: [String] = []
     if removedCount > 0 { losses.append("remove \(HumanReadable.count(removedCount, "item")) from \(device)") }
     if !overwriting.isEmpty {
-      let remark = overwritingNewer.isEmpty ? "" : " (\(newerClause))"
-      losses.append("overwrite \(overwrittenItemsText)\(remark)")
+      let suffix = overwritingNewer.isEmpty ? "" : " (\(newerClause))"
+      losses.append("overwrite \(overwrittenItemsText)\(suffix)")
     }
     let addition = newCount == 0 ? "add none" : "add \(HumanReadable.grouped(newCount))"
     return losses.joined(separator: ", ") + " and " + addition
   }
 
-  /// The warning if the user was not asked: the overwritten items that are newer on the target; `nil` if there are none.
+  /// The warning about overwriting items that are newer on the target, for a restore without a question. `nil` if no newer
+  /// item is overwritten.
   package var newerWarning: (message: String, why: String, advice: String)? {
     let decisions = overwritingNewer
     guard !decisions.isEmpty else { return nil }
@@ -74,8 +75,8 @@ package struct RestoreLossText {
     if newCount > 0 { steps.append("adding \(HumanReadable.count(newCount, "item"))") }
     if removedCount > 0 { steps.append("removing \(HumanReadable.count(removedCount, "item")) from \(device)") }
     if !overwriting.isEmpty {
-      let remark = overwritingNewer.isEmpty ? "" : ", of which \(newerClause),"
-      steps.append("overwriting \(overwrittenItemsText)\(remark)")
+      let suffix = overwritingNewer.isEmpty ? "" : ", of which \(newerClause),"
+      steps.append("overwriting \(overwrittenItemsText)\(suffix)")
     }
     return HumanReadable.list(steps)
   }

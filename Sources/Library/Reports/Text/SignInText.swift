@@ -43,6 +43,7 @@ package struct SignInText {
 
   /// Returns a row for each app: its name, the number of lost items, and the first of them.
   private static func lines(of apps: ArraySlice<AppSummary>, style: TextStyle) -> [String] {
+    // The rest of the line is for the number of items and their names.
     let maximumNameWidth = max(Table.minimumColumnWidth, style.width / 2 - 8)
     let names = apps.map { style.adapted(UntrustedText.escaped($0.app.displayName, columns: maximumNameWidth)) }
     let nameWidth = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0

@@ -48,7 +48,7 @@ extension SourceDeviceItems {
 extension SourceDeviceItems {
   /// Returns the lines about items that are only on the device, with their reasons and the state of the device.
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    func wrapped(_ text: String, _ label: String = "") -> [String] {
+    func wrapped(_ text: String, label: String = "") -> [String] {
       WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
     }
     let allGroups: [(title: String, items: [Item])] = [
@@ -59,7 +59,7 @@ extension SourceDeviceItems {
     return groups.flatMap { title, items in
       let heading = wrapped("\(title) (\(HumanReadable.grouped(items.count)))").map { style.painted($0, .yellow) }
       return heading + ReportItemTable(items, showsAll: showsAll, row: Self.row).lines(style: style)
-    } + wrapped(statement, groups.isEmpty ? "" : "    ") + [""]
+    } + wrapped(statement, label: groups.isEmpty ? "" : "    ") + [""]
   }
 
   private static func row(_ item: Item) -> ReportItemTable.Row {

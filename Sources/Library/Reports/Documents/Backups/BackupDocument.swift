@@ -17,7 +17,7 @@ package struct BackupDocument {
   ///   - archive: The path of the backup, as the user typed it.
   ///   - written: The backup that was written; `nil` in a dry run.
   ///   - isEncrypted: Whether the backup has a password.
-  ///   - isKeyPublished: Whether anyone can compute the device's hardware key, because its seed is published.
+  ///   - isKeyPublished: Whether anyone can compute the device key, because its seed is published.
   package init(
     _ report: ExportReport, of device: String, to archive: String, written: WrittenBackup?, isEncrypted: Bool,
     isKeyPublished: Bool
@@ -85,6 +85,7 @@ package struct RekeyDocument {
   package init(
     of archive: String, _ keybag: Keybag, isEncrypted: Bool, isWritten: Bool, isDryRun: Bool, isKeyProven: Bool? = nil
   ) {
+    // The slow derivation comes first.
     let iterationCounts = [keybag.secondStep?.iterations, keybag.iterations].compactMap(\.self)
     json = [
       "format": "rekey-result/1", "archive": .string(archive), "encrypted": .boolean(isEncrypted),

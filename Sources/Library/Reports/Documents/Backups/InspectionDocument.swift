@@ -24,7 +24,7 @@ package struct InspectionDocument {
   /// - Parameters:
   ///   - archive: The backup.
   ///   - unlocked: The backup with its decrypted items; `nil` without the password.
-  ///   - files: The stored files.
+  ///   - files: The stored files, for their number and size.
   ///   - listing: The counts of the manifest's files; `nil` if the manifest cannot be decrypted or read.
   ///   - domains: The files by domain, the largest first; `nil` if the manifest cannot be decrypted or read.
   ///   - tree: The domains and directories of the manifest; `nil` if the manifest cannot be decrypted or read, or if the
@@ -136,6 +136,7 @@ package struct InspectionDocument {
 
   private var keybagJSON: JSONValue {
     let keybag = archive.keybag
+    // The slow derivation comes first.
     let iterationCounts = [keybag.secondStep?.iterations, keybag.iterations].compactMap(\.self)
     return [
       "version": keybag.version.map { .integer(Int64($0)) } ?? .null,

@@ -38,12 +38,12 @@ package struct ExpectationMessages: Sendable {
   package var verdict: String {
     let met =
       "\(HumanReadable.grouped(check.metCount)) of \(HumanReadable.count(check.checkedCount, "expectation")) met"
-    let unchecked = check.unchecked.count
-    guard unchecked > 0 else { return met + "." }
+    let uncheckedCount = check.unchecked.count
+    guard uncheckedCount > 0 else { return met + "." }
     let uncheckedClause =
-      unchecked == 1
+      uncheckedCount == 1
       ? "1 more is for another restore and was"
-      : "\(HumanReadable.grouped(unchecked)) more are for other restores and were"
+      : "\(HumanReadable.grouped(uncheckedCount)) more are for other restores and were"
     return "\(met); \(uncheckedClause) not checked (\(SuggestedCommands.comparing) checks all four restores)."
   }
 
@@ -63,15 +63,16 @@ package struct ExpectationMessages: Sendable {
 
   /// Returns the reason why an expectation without a known item is unmet.
   private func reasonWithoutItem(_ unmet: PlanExpectation.Unmet) -> String {
-    let encrypted = unmet.encryptedCount
-    let remark =
-      "\(HumanReadable.count(encrypted, "encrypted item")) in the plan \(encrypted == 1 ? "has" : "have") no name"
-    if encrypted > 0, unmet.expectation.fate == .absent || unmet.hasCertainMatch {
-      return "which cannot be known: \(remark)"
+    let encryptedCount = unmet.encryptedCount
+    let encryptedClause =
+      "\(HumanReadable.count(encryptedCount, "encrypted item")) in the plan "
+      + "\(encryptedCount == 1 ? "has" : "have") no name"
+    if encryptedCount > 0, unmet.expectation.fate == .absent || unmet.hasCertainMatch {
+      return "which cannot be known: \(encryptedClause)"
     }
     var hint = ""
-    if encrypted > 0 {
-      hint = " (\(remark))"
+    if encryptedCount > 0 {
+      hint = " (\(encryptedClause))"
     } else if source.kind == .archive, unmet.expectation.fate == .staysBehind {
       hint = " (a plan made from a backup does not list items that no backup contains)"
     }

@@ -24,14 +24,14 @@ package enum FoundItemsCSV {
     hasHeader: Bool = true
   ) -> SensitiveBytes {
     var table = SensitiveBuffer()
-    let firstField = backup.map { [$0] } ?? []
+    let backupField = backup.map { [$0] } ?? []
     if hasHeader {
       table.append(
         CSV.line((backup == nil ? [] : ["backup"]) + columns + (revealsSecrets ? secretColumns : [])))
     }
     for entry in entries {
-      table.append(CSV.fields(firstField + fields(of: entry)))
-      if revealsSecrets { appendSecret(of: entry, omitsProtectedSecrets, to: &table) }
+      table.append(CSV.fields(backupField + fields(of: entry)))
+      if revealsSecrets { appendSecret(of: entry, omitsProtectedSecrets: omitsProtectedSecrets, to: &table) }
       table.append("\r\n")
     }
     return table.bytes()
@@ -60,7 +60,7 @@ package enum FoundItemsCSV {
 
   /// Appends the secret of an item, or empty fields if the secret is unknown, absent or omitted.
   private static func appendSecret(
-    of entry: KeychainEntry, _ omitsProtectedSecrets: Bool, to table: inout SensitiveBuffer
+    of entry: KeychainEntry, omitsProtectedSecrets: Bool, to table: inout SensitiveBuffer
   ) {
     guard let item = entry.item, !(omitsProtectedSecrets && item.requiresAuthentication), let secret = item.secret
     else { return table.append(",,") }
