@@ -163,7 +163,9 @@ struct TableFormatter: ResultFormatter {
     return [trimmedColumnText, "      \(path)"].map { style.painted($0, color) }
   }
 
-  /// Returns a text with control characters escaped, in the characters of the style.
+  /// Escapes the control characters of a text, and replaces characters that the locale's encoding does not have.
+  ///
+  /// - Parameter keepingEscapes: Whether existing escapes stay unchanged, for a sentence whose names are already escaped.
   private func displayText(_ text: String, keepingEscapes: Bool = false) -> String {
     style.adapted(UntrustedText.escaped(text, keepingEscapes: keepingEscapes))
   }
