@@ -36,6 +36,7 @@ struct ArchitecturePageTests {
     var listed: [String: Set<String>] = [:]
     for row in try section("Errors").split(separator: "\n") {
       let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      // The row `keyhaul` is about the program, whose error type is not part of the library.
       guard cells.count == 2, !cells[1].hasPrefix("none"), cells[0] != "keyhaul" else { continue }
       let names = Set(cells[1].matches(of: /`(\w+)`/).map { String($0.1) })
       let part = cells[0].prefix { $0 != "," }
@@ -47,6 +48,7 @@ struct ArchitecturePageTests {
   @Test("The page lists exactly the error types that each part declares")
   func errors() throws {
     let declared = try Self.declaredErrorTypes()
+    // Makes sure that the search finds all declarations.
     let typeCount = declared.values.reduce(0) { $0 + $1.count }
     #expect(declared.count == 7 && typeCount == 9)
     #expect(try Self.listedErrorTypes() == declared)
@@ -58,6 +60,7 @@ struct ArchitecturePageTests {
     let steps = section.matches(of: /(?m)^\| `([^`]+\.swift)` \| `(\w+)` \|/).map { row in
       (file: String(row.1), function: String(row.2))
     }
+    // Makes sure that every row of the table is found.
     #expect(steps.count == 15)
     let sources = Repository.root.appending(path: "Sources")
     let paths = try FileManager.default.subpathsOfDirectory(atPath: sources.path)

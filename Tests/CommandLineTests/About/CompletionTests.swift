@@ -39,6 +39,8 @@ struct CompletionTests {
     // The script has one list of formats for each command.
     let lists = script.split(separator: "\n").filter { $0.contains(marker) && $0.contains("json") }
     func count(_ format: String) -> Int { lists.count { $0.contains(format) } }
+    // junit: plan. genp-plist and otpauth: export. html: inspect, diff and plan. csv: inspect, verify, export, plan and
+    // item find.
     #expect(lists.count > 30 && count("junit") == 1 && count("genp-plist") == 1, "\(lists.count)")
     #expect(count("html") == 3 && count("otpauth") == 1 && count("csv") == 5)
   }
@@ -56,6 +58,7 @@ struct CompletionTests {
     func suggestions(for source: String) throws -> [String] {
       try self.suggestions(for: [command, source], argument: "positional@0", in: sandbox)
     }
+    // Names that a shell would interpret are left out.
     #expect(
       try suggestions(for: "") == ["new-phone", "old-phone", "Backup/", "devices/", "family.tar", "new.txt"])
     #expect(try suggestions(for: "Backup/") == ["new-phone", "old-phone", "Backup/one", "Backup/two"])
@@ -83,6 +86,7 @@ struct CompletionTests {
     #expect(try completed("Backup/t") == ["Backup/two"])
     #expect(try completed("$") == [])
     #expect(try completed("a") == [])
+    // The file name `$(touch run)`, run as a command, would create this file.
     #expect(try !sandbox.names().contains("run"))
   }
 

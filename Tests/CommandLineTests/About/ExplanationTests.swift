@@ -10,7 +10,7 @@ import Testing
 @Suite("Pages of the explain command")
 struct ExplanationTests {
   @Test(
-    "Every reason in a report has a page with the text of the documented table", arguments: GlossaryTerm.allCases)
+    "Every reason in a report has a page with the texts of the reason's explanation", arguments: GlossaryTerm.allCases)
   func terms(term: GlossaryTerm) throws {
     let page = try Explain.explanation(of: term.id)
     let text = term.explanation
@@ -98,7 +98,7 @@ struct ExplanationTests {
   }
 
   @Test(
-    "Keychain statuses and backup errors are found in every spelling",
+    "Keychain statuses and backup errors are found in every spelling, unless the number is also an exit code",
     arguments: [
       ("-25300", "errSecItemNotFound"), ("25300", "errSecItemNotFound"), ("errSecItemNotFound", "errSecItemNotFound"),
       ("errsecitemnotfound", "errSecItemNotFound"), ("OSStatus -25308", "errSecInteractionNotAllowed"),
@@ -132,7 +132,7 @@ struct ExplanationTests {
   }
 
   @Test(
-    "An error number without a page gets the nearest number with a page",
+    "An error without a page gets advice, such as the nearest error with a page",
     arguments: [
       ("-25301x", "keyhaul explain"), ("MBErrorDomain/206", "keyhaul explain MBErrorDomain/205"),
       ("-25999", "security error -25999 on a Mac, which prints Apple's message"),

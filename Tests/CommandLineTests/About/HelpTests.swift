@@ -20,6 +20,7 @@ struct HelpTests {
     let command = try command(named: name)
     let lines = command.helpScreen.lines(of: command, style: .plain)
     #expect(lines.count <= HelpScreen.maximumLineCount)
+    // Examples are commands, which are never broken.
     for line in lines where !line.contains("keyhaul ") { #expect(DisplayWidth.columns(of: line) <= 80) }
     #expect(lines.last == "\"keyhaul \(name) --help\" lists everything.")
   }
@@ -93,12 +94,13 @@ struct HelpTests {
     for leaf in AllCommands.leaves(of: Keyhaul.self) { #expect(leaf.command is any RunnableCommand.Type) }
   }
 
-  @Test("-h, --help and help show the help at any position")
+  @Test("-h, --help and help request the help at any position, unless they are arguments")
   func requests() throws {
     #expect(try Self.resolve("backup -h").help == .short)
     #expect(try Self.resolve("-h backup").help == .short)
     #expect(try Self.resolve("backup -qh").help == .short)
     #expect(try Self.resolve("backup -hv").help == .short)
+    // These are not -h, alone or once among other flags without a value.
     #expect(try Self.resolve("backup -hh").help == nil)
     #expect(try Self.resolve("backup -qx").help == nil)
     #expect(try Self.resolve("backup h -").help == nil)

@@ -100,6 +100,7 @@ struct WorkflowTutorialTests {
     let created = try sandbox.run(
       "keyhaul device create app-phone --from app.json && keyhaul device create --from new-phone new")
     #expect(created.status == 0, "\(created)")
+    // A line of titles and four items.
     let listing = try sandbox.run("keyhaul item find app-phone --format csv")
     #expect(listing.status == 0 && listing.output.split(separator: "\r\n").count == 5, "\(listing)")
     let plan = try sandbox.run("keyhaul plan app-phone --to new | tail -n 1")
@@ -109,6 +110,7 @@ struct WorkflowTutorialTests {
     #expect(requiredLines.count == lines.count - 2)
     try Data(requiredLines.joined(separator: "\n").utf8).write(to: sandbox.home.appending(path: "app.json"))
     #expect(try sandbox.run("keyhaul device create short --from app.json").status == 0)
+    // The error names the parts that are not optional.
     try Data("{}".utf8).write(to: sandbox.home.appending(path: "app.json"))
     let empty = try sandbox.run("keyhaul device create empty --from app.json")
     #expect(empty.status != 0 && empty.errors.contains("\"format\", \"created\", \"device\" and \"items\""), "\(empty)")

@@ -103,6 +103,7 @@ struct DecryptedCopyTests {
       #expect(outcome.status == status, "\(line): \(outcome.status)")
       #expect(outcome.errors.contains("error: \(message)"), "\(line): \(outcome.errors)")
     }
+    // A conversion that fails leaves no copy.
     let failure = try sandbox.keyhaul("convert b.tar --decrypted -o x/ --password-file .none")
     #expect(failure.status != 0 && failure.errors.contains("error: "), "\(failure)")
     #expect(try !sandbox.names().contains("x"))

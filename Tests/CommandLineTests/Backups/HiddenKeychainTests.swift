@@ -9,6 +9,9 @@ import Testing
 struct HiddenKeychainTests {
   private static let keychain = "b/\(PhoneSandbox.keychainPath)"
 
+  /// Returns a sandbox with a backup whose keychain cannot be read.
+  ///
+  /// - Parameter isPresent: Whether the keychain file exists but is empty. Otherwise, the file is missing.
   private func sandbox(isPresent: Bool) throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     if isPresent {

@@ -12,16 +12,17 @@ struct IterationQuestionTests {
     return sandbox
   }
 
-  private static let lines = [
+  private static let commandLines = [
     "inspect b/ --list", "verify b/", "diff b/ b/", "export b/ -o x.json",
     "rekey b/ --in-place --new-password-file .bp",
     "plan b/ --to new-phone", "why b/ --item 0", "restore b/ --to new-phone --yes",
   ]
 
-  @Test("Without a terminal, the backup is rejected before the password, with the count and the expected time")
+  @Test(
+    "Without a terminal, the backup is rejected before the password is read, and the error has the count and the time")
   func refused() throws {
     let sandbox = try Self.sandbox(iterations: 4_000_000)
-    for line in Self.lines {
+    for line in Self.commandLines {
       let outcome = try sandbox.keyhaul("\(line) --password-command 'touch asked; cat .bp'")
       #expect(outcome.status == 14 && outcome.output.isEmpty, "\(line): \(outcome)")
       let text = unwrapped(outcome.errors)
@@ -61,6 +62,7 @@ struct IterationQuestionTests {
   func maximum() throws {
     let sandbox = try Self.sandbox(iterations: 60_000)
     let line = "inspect b/ --list --password-file .bp --max-rounds"
+    // The limit also counts the single iteration of the other derivation.
     #expect(try sandbox.keyhaul("\(line) 60001").status == 12)
     let refused = try sandbox.keyhaul("\(line) 60000")
     #expect(refused.status == 14 && refused.errors.contains("over the limit of 60,000"))

@@ -137,6 +137,7 @@ struct NamedSimulatorTests {
     #expect(dryRun.output.hasPrefix("Would replace the ") && dryRun.status == 0, "\(dryRun)")
     let restored = try sandbox.run("keyhaul simulator restore \(Self.olderUDID) saved.db --yes")
     #expect(restored.status == 0 && restored.output.contains(" from saved.db, with "), "\(restored)")
+    // The files are equal, and no log is left.
     #expect(try sandbox.run("cmp saved.db \(keychain) && ls \(keychain)-* 2>/dev/null").output == "")
     #expect(try sandbox.permissions(of: keychain) == 0o640)
     try sandbox.run("keyhaul simulator snapshot \(Self.olderUDID) -o again.db")
@@ -164,6 +165,7 @@ struct NamedSimulatorTests {
         + "--password-file pw; keyhaul simulator snapshot \(Self.olderUDID) -o saved.db")
     let digestCommand = "cat \(keychain)* | sha256sum"
     let digestBefore = try sandbox.run(digestCommand).output
+    // 64: without consent. 14: not a Simulator's keychain. 10: no such snapshot, or no such Simulator.
     let cases: [(arguments: String, status: Int32)] = [
       ("\(Self.olderUDID) saved.db", 64), ("\(Self.olderUDID) b.tar --yes", 14),
       ("\(Self.olderUDID) nothing.db --yes", 10),
@@ -176,6 +178,7 @@ struct NamedSimulatorTests {
     #expect(try sandbox.run(digestCommand).output == digestBefore)
     let queue = try DatabaseQueue(path: sandbox.home.appending(path: keychain).path)
     try queue.read { database in
+      // After this query, the database stays open for reading.
       #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM genp") == 7)
       let outcome = try sandbox.run("keyhaul simulator restore \(Self.olderUDID) saved.db --yes")
       #expect(outcome.status == 11 && outcome.errors.contains("nothing was changed"), "\(outcome)")
@@ -199,6 +202,7 @@ struct NamedSimulatorTests {
       for example in command.helpScreen.examples {
         let outcome = try sandbox.run("export KEYHAUL_PASSWORD_FILE=pw; \(example)", typed: ["y"])
         #expect(outcome.status == 0, "\(example): \(outcome)")
+        // The next example needs the items, which this example may have deleted.
         try sandbox.run("keyhaul simulator seed 'iPhone 16' --from old-phone --yes")
       }
     }

@@ -68,6 +68,7 @@ struct RenamedPayloadCommandTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("convert b.tar -o b/ -q")
     let keychain = PhoneSandbox.keychainPath
+    // The same name in capital letters and directly in the backup's folder also names the keychain's payload.
     let secondName = keychain.dropFirst("51/".count).uppercased()
     try sandbox.devices.run("cp b/\(keychain) b/\(secondName)")
     let verified = try sandbox.keyhaul("verify b --password-file .bp")

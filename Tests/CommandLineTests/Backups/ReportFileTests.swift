@@ -40,7 +40,7 @@ struct ReportFileTests {
     }
   }
 
-  @Test("If a document cannot also be printed, no new file is written, and an old file stays unchanged")
+  @Test("If standard output cannot be written, no new file is written either, and an old file stays unchanged")
   func unprintedDocument() throws {
     let sandbox = try sandbox()
     let namesBefore = try sandbox.names()
@@ -56,7 +56,7 @@ struct ReportFileTests {
     #expect(try failed.status == 1 && Array(printed.output.utf8) == sandbox.read("report.json"))
   }
 
-  @Test("A page is not shown on a terminal, and does not replace an input")
+  @Test("A page is not shown on a terminal, does not replace an input, and cannot show a single part")
   func refusals() throws {
     let sandbox = try sandbox()
     for line in ["inspect family.tar", "diff family.tar family.tar --password-file .bp"] {
@@ -67,6 +67,14 @@ struct ReportFileTests {
       #expect(try sandbox.keyhaul("\(line) --format html -o family.tar --yes").status == 64)
       #expect(try sandbox.read("family.tar") == bytesBefore)
     }
+    for view in ["--list", "--keybag", "--tree"] {
+      #expect(try sandbox.keyhaul("inspect family.tar \(view) --password-file .bp --format html").status == 64)
+    }
+  }
+
+  @Test("A report cannot be written into the folder of a device or backup that is an input")
+  func outputInsideInput() throws {
+    let sandbox = try sandbox()
     try sandbox.backUp(to: "folder/")
     for output in ["devices/old-phone/device.json", "devices/new-phone/new", "./devices/../devices/old-phone/report"] {
       for line in ["diff old-phone new-phone", "plan old-phone --to new-phone"] {
@@ -76,9 +84,6 @@ struct ReportFileTests {
     let files = try sandbox.files(in: "folder")
     #expect(try sandbox.keyhaul("inspect folder/ -o folder/report --yes").status == 64)
     #expect(try sandbox.files(in: "folder") == files)
-    for view in ["--list", "--keybag", "--tree"] {
-      #expect(try sandbox.keyhaul("inspect family.tar \(view) --password-file .bp --format html").status == 64)
-    }
   }
 
   @Test("With --format html, diff exits with 2 for a difference, and inspect with 12 for a wrong password")
@@ -114,7 +119,7 @@ struct ReportFileTests {
     }
   }
 
-  @Test("With --json and a file, every command prints the same document to standard output")
+  @Test("With --json and -o, a command also prints the document of the file to standard output")
   func documents() throws {
     let sandbox = try sandbox()
     for line in [
@@ -208,7 +213,7 @@ struct ReportFileTests {
   @Test("A device folder with unrelated files is not deleted")
   func unrelatedFile() throws {
     let sandbox = try sandbox()
-    // A killed deletion leaves a folder with such a name.
+    // An interrupted deletion leaves a folder with such a name.
     let leftover = ".gone.tmp"
     try sandbox.devices.run("echo precious > devices/new-phone/diary.txt; cp -r devices/new-phone devices/\(leftover)")
     for flags in ["-n", "--confirm new-phone"] {

@@ -42,6 +42,7 @@ struct RewriteSecrecyTests {
     let outcome = try sandbox.keyhaul("rekey b.tar", typed: [PhoneSandbox.password, "fresh one", "fresh one"])
     #expect(outcome.status == 0, "\(outcome.errors)")
     #expect(outcome.terminal == "Password of b.tar: \nNew password for b.tar: \nagain: \n")
+    // After a wrong password, Keyhaul asks for it again. Two different new passwords are rejected.
     let different = try sandbox.keyhaul("rekey b.tar", typed: ["old one", "fresh one", "a", "b"])
     #expect(different.status == 1 && different.errors.hasPrefix("error: the two passwords differ"))
     let wrongPassword = try sandbox.keyhaul("rekey b.tar", typed: Array(repeating: PhoneSandbox.password, count: 3))

@@ -211,6 +211,7 @@ struct SealCommandTests {
   private func forgeStatus(in sandbox: PhoneSandbox) throws {
     var status = try sandbox.read("b/Status.plist")
     let stateIndex = try #require(status.indices.last { status[$0...].starts(with: Array("finished".utf8)) })
+    // Changes a byte before the state. The file stays readable, so without the password nothing looks wrong.
     status[stateIndex - 20] ^= 1
     try sandbox.write(status, to: "b/Status.plist", keepingSeal: true)
     let seal = String(decoding: try sandbox.read("b/Keyhaul.seal"), as: UTF8.self)

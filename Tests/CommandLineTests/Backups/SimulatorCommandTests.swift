@@ -370,6 +370,7 @@ struct SimulatorCommandTests {
     #expect(try Data(contentsOf: path) == bytesBefore)
     let connection = try DatabaseQueue(path: path.path)
     try connection.read { database in
+      // After this query, the database stays open for reading.
       #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM genp") == 7)
       for line in ["seed Devices/UDID --from phone", "reset Devices/UDID --app ABCDE12345.com.example.notes"] {
         let outcome = try sandbox.run("keyhaul simulator \(line) --yes")

@@ -41,7 +41,7 @@ struct StreamVerificationTests {
 
   @Test("Verify reports the same damaged records for a streamed backup as for a file, and counts them")
   func damaged() throws {
-    let sandbox = try Self.sandbox { $0 % 2 == 0 }
+    let sandbox = try Self.sandbox(isDamaged: { $0 % 2 == 0 })
     let file = try sandbox.keyhaul("verify plain.tar --json")
     let stream = try sandbox.keyhaul("verify - --json < plain.tar")
     #expect(file.status == 13 && stream.status == 13, "\(stream)")
@@ -59,7 +59,7 @@ struct StreamVerificationTests {
 
   @Test("A streamed backup with intact records has no faults, although its payloads are not read")
   func intact() throws {
-    let sandbox = try Self.sandbox { _ in false }
+    let sandbox = try Self.sandbox(isDamaged: { _ in false })
     let stream = try sandbox.keyhaul("verify - < plain.tar")
     #expect(stream.status == 0 && unwrapped(stream.output).contains("- files not checked: a stream"), "\(stream)")
   }

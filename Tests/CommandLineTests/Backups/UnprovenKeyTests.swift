@@ -10,12 +10,15 @@ struct UnprovenKeyTests {
 
   /// Creates a backup, the source device's key in `.right` and another key in `.wrong`.
   ///
-  /// By default, the backup has one item, which needs no device key.
-  private static func sandbox(_ items: String = "--account anna --protection when-unlocked") throws -> PhoneSandbox {
-    try PhoneSandbox(named: "an unproven key \(items)") { sandbox in
+  /// - Parameter itemFlags: The flags with which the backup's only item is added; empty for a backup without items. By
+  ///   default, the item needs no device key.
+  private static func sandbox(
+    _ itemFlags: String = "--account anna --protection when-unlocked"
+  ) throws -> PhoneSandbox {
+    try PhoneSandbox(named: "an unproven key \(itemFlags)") { sandbox in
       try sandbox.succeed("device create solo -q")
-      if !items.isEmpty {
-        try sandbox.devices.run("printf secret | keyhaul item add solo --service mail \(items) --secret-fd 0 -q")
+      if !itemFlags.isEmpty {
+        try sandbox.devices.run("printf secret | keyhaul item add solo --service mail \(itemFlags) --secret-fd 0 -q")
       }
       try sandbox.backUp("solo", to: "b/")
       try sandbox.write([UInt8](repeating: 7, count: 16), to: ".wrong")
@@ -84,6 +87,7 @@ struct UnprovenKeyTests {
     let withWrongKey = try sandbox.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")
     #expect(
       withWrongKey.status == 14 && withWrongKey.errors.contains("this is not the hardware key"), "\(withWrongKey)")
+    // A change of the password uses no device key, so the flag is rejected.
     let withoutKey = try sandbox.keyhaul(
       "rekey b --password-file .bp --new-password-file .bp --rounds 2 --accept-unproven-key")
     #expect(withoutKey.status == 64, "\(withoutKey)")

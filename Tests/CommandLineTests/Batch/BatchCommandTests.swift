@@ -221,6 +221,7 @@ struct BatchCommandTests {
       #expect(rows?.isEmpty == false)
       #expect(rows?.allSatisfy { $0.keys.sorted() == fields.split(separator: ",").map(String.init).sorted() } == true)
     }
+    // Without a target, there is one outcome for each of two devices, in the field "outcomes".
     let unknown = try tree.sandbox.keyhaul("plan shelf/one -p .bp --fields outcome")
     #expect(unknown.status == 64 && unknown.errors.contains("outcomes"), "\(unknown)")
   }
@@ -308,6 +309,7 @@ struct BatchCommandTests {
       echo text > i.tar
       tar cf j.tar ../.bp 2>&1
       """)
+    // This count is over the limit.
     try tree.sandbox.setIterations(4_000_000_000, in: "DPIC", of: "ten/f")
     let rows = try tree.results(of: "verify ten --password-file .bp")
     let names = ["a", "b", "c", "d", "e", "f", "g.tar.gz", "h.zip", "i.tar", "j.tar"]

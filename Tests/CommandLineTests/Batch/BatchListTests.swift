@@ -50,6 +50,7 @@ struct BatchListTests {
     let outcome = try sandbox.keyhaul(line)
     #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
     #expect(outcome.errors.contains("error: \(message)\n"), "\(outcome)")
+    // With --format, -o saves the list of results, which is allowed.
     #expect(try sandbox.keyhaul("plan shelf --password-file .bp --format text -o results.txt").status == 0)
   }
 

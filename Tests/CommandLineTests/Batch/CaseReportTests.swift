@@ -156,6 +156,7 @@ struct CaseReportTests {
     try tree.sandbox.devices.run("touch shelf/one/Info.plist; echo > shelf/one/new")
     let comparison = before.compared(with: EvidenceRecord(of: path))
     #expect(!comparison.isUnchanged && comparison.changedPaths == [".", "Info.plist", "new"], "\(comparison)")
+    // The record of a missing file states why it is incomplete.
     #expect(EvidenceRecord(of: "/nowhere/at/all").compared(with: before).incompletenessReason == "it does not exist")
   }
 

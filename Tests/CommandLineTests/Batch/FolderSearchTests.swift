@@ -12,6 +12,7 @@ struct FolderSearchTests {
     #expect(outcome.status == 3, "\(outcome)")
     let titles = outcome.output.split(separator: "\n").filter { $0.hasPrefix("shelf/") }
     #expect(titles == ["shelf/one: 2 items", "shelf/three.tar.gz: 2 items"], "\(outcome)")
+    // `plain` has no password, so it is refused because a password was given.
     #expect(outcome.errors.contains("2 of 4 backups have matching items; 1 could not be searched"), "\(outcome)")
     #expect(outcome.errors.contains("warning: shelf/deep/plain: "), "\(outcome)")
   }
@@ -34,6 +35,7 @@ struct FolderSearchTests {
       #expect(try document as NSDictionary == tree.sandbox.object(single.output) as NSDictionary, "\(path)")
     }
     let table = try tree.sandbox.keyhaul("\(line) --format csv")
+    // The titles, two items in each of two backups, and nothing after the last line end.
     let lines = table.output.components(separatedBy: "\r\n")
     #expect(table.status == 0 && lines.count == 6 && lines[0].hasPrefix("backup,kind,service,"), "\(table)")
     #expect(lines[1].hasPrefix("shelf/one,generic-password,chat.example,"), "\(table)")

@@ -113,7 +113,7 @@ struct ResumeInputsTests {
     }
   }
 
-  @Test("--resume refuses a file that begins like a result but contains none, and does not change the file")
+  @Test("--resume refuses a file whose first line is not a result, and does not change the file")
   func otherFile() throws {
     let tree = try BackupTree()
     for text in ["{\n  \"a\": 1\n}\n", "{\"format\":\n", "[]", "\n"] {

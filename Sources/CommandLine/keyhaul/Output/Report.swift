@@ -39,7 +39,7 @@ extension Session {
     info("Wrote \(UntrustedText.escaped(output)).")
   }
 
-  /// Returns the error for a backup that could not be read to its end while its report was written.
+  /// Returns the error for a backup that fails while its items are streamed into the report.
   private func readError(_ error: KeyhaulError) -> CommandError {
     CommandError(backup: error, name: backupPath)
   }
@@ -84,7 +84,7 @@ extension Session {
     try writeRaw(bytes)
   }
 
-  /// Rejects writing a page to a terminal, before anything is read or asked.
+  /// Rejects writing an HTML page to a terminal. Commands check this first, before they read or ask for anything.
   func requireOutputForPage(_ output: String?) throws(CommandError) {
     guard common.isHTML, output == nil, resultIsOnTerminal else { return }
     throw .usage("an HTML page cannot be read on a terminal", try: "-o FILE, or -o - to see its source")
@@ -103,12 +103,12 @@ extension HTMLPage {
 }
 
 extension Session {
-  /// Writes items as the one document of `--json`, or only their rows if fields were chosen.
+  /// Writes items as a JSON document. If fields were chosen, writes only an array with the chosen fields of each item.
   ///
   /// - Parameters:
-  ///   - document: Creates the document and its entries.
+  ///   - document: The frame of the document, which also turns each entry into an object.
   ///   - entries: The items.
-  ///   - outcome: The members to add to the document, about the command's result.
+  ///   - outcome: Members about the command's result, added at the end of the document.
   ///   - path: The file to write; standard output for "-" and `nil`.
   func writeDocument(
     _ document: ItemDocument, of entries: [KeychainEntry], outcome: [(String, JSONValue)] = [], to path: String? = nil

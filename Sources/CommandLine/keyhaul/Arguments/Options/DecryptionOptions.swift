@@ -36,7 +36,7 @@ struct DecryptionOptions: ParsableArguments {
     return source == .prompt ? nil : source
   }
 
-  /// Reads the hardware key of the source device; `nil` if none was given.
+  /// Reads the device key that was given; `nil` if none was given.
   func deviceKey(of subject: String, in session: Session) throws(CommandError) -> DeviceKey? {
     guard let source = try deviceKeySource() else { return nil }
     return try session.deviceKey(from: source, of: subject)

@@ -36,7 +36,7 @@ struct ArgumentResolver {
       switch content(argument) {
       case .device: return .device(name: lastComponent(argument), directory: argument)
       case .absent:
-        try requireValidUTF8(argument)
+        try rejectInvalidUTF8(argument)
         throw notFound("\(argument) does not exist")
       case .databaseDirectory:
         throw CommandError(
@@ -144,7 +144,7 @@ struct ArgumentResolver {
   /// - Throws: `.usage` if a device cannot have this name.
   func deviceName(_ argument: String) throws(CommandError) -> String {
     let name = argument.hasPrefix("device:") ? String(argument.dropFirst("device:".count)) : argument
-    try requireValidUTF8(name)
+    try rejectInvalidUTF8(name)
     guard DeviceName.isValid(name) else {
       throw .usage(
         "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name",
@@ -156,7 +156,7 @@ struct ArgumentResolver {
 
   /// Rejects a name with U+FFFD, which may stand for invalid UTF-8. The original bytes are unknown, so the name could
   /// match another device.
-  private func requireValidUTF8(_ name: String) throws(CommandError) {
+  private func rejectInvalidUTF8(_ name: String) throws(CommandError) {
     guard name.unicodeScalars.contains("\u{FFFD}") else { return }
     throw .usage(
       "\"\(UntrustedText.shortened(name, columns: 60))\" cannot be a device's name",

@@ -6,8 +6,8 @@ enum BackupDirectoryResolver {
   /// Returns the backup that a path selects in a folder of backups. The path's last component must be the backup's
   /// complete name, or the identifier of the backup's device.
   ///
-  /// - Returns: The path of the backup; `nil` if the path does not lead into a folder of backups, or if it has no slash
-  ///   and no backup matches.
+  /// - Returns: The path of the backup. Returns `nil` if the path does not lead into a folder of backups. A path without
+  ///   a slash also gives `nil` if no backup matches.
   /// - Throws: `.notFound` if the path has a slash and no backup matches; `.usage` if several match.
   static func path(
     _ argument: String, backups: (_ parent: String) -> [BackupDirectory.Entry]?
@@ -31,8 +31,8 @@ enum BackupDirectoryResolver {
   }
 
   /// Returns the backup to suggest as a command's argument: preferably a finished one, then one in an unknown state, an
-  /// unfinished one, or a damaged one. Returns `ARCHIVE` if the backup's name cannot be copied, and `nil` if there are
-  /// no backups.
+  /// unfinished one, or a damaged one. Returns `ARCHIVE` if the path cannot be pasted into a shell, and `nil` if there
+  /// are no backups.
   static func proposal(among backups: [BackupDirectory.Entry], in directory: String) -> String? {
     let order: [BackupDirectory.Entry.State?] = [.finished, nil, .unfinished, .damaged]
     let best = order.lazy.compactMap { state in backups.first { $0.state == state } }.first
@@ -60,7 +60,7 @@ extension BackupDirectoryResolver {
     return backups.isEmpty ? nil : backups
   }
 
-  /// Returns the error for a folder of several backups, for a command that needs one.
+  /// Returns the error for a folder of backups that was given instead of one backup.
   static func severalBackupsError(_ backups: [BackupDirectory.Entry], in argument: String) -> CommandError {
     let proposal = proposal(among: backups, in: argument)
     // `inspect` does not list hidden names.

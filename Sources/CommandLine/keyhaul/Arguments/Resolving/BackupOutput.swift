@@ -28,7 +28,7 @@ enum BackupOutput {
     try session.requireOutput(output, differsFrom: inputs)
     switch BackupDestination(path: output) {
     case .directory(let path): try rejectFile(at: path, in: output)
-    case .file(let path, _): try requireSupportedEnding(of: path, in: output)
+    case .file(let path, _): try rejectUnsupportedEnding(of: path, in: output)
     case .stream: break
     }
   }
@@ -42,7 +42,7 @@ enum BackupOutput {
   }
 
   /// Rejects a file name with the extension of a format that Keyhaul does not write.
-  private static func requireSupportedEnding(of path: String, in output: String) throws(CommandError) {
+  private static func rejectUnsupportedEnding(of path: String, in output: String) throws(CommandError) {
     let name = path.lowercased()
     guard ContainerFormat.named(by: name) == nil, unsupportedEndings.contains(where: name.hasSuffix) else { return }
     let ending = name.split(separator: ".").last.map { ".\($0)" } ?? name
@@ -111,8 +111,8 @@ enum BackupOutput {
       try: "move \(unrelatedFiles.count == 1 ? "it" : "them") elsewhere first")
   }
 
-  /// Returns a note that names the device of an existing backup; empty if the new backup is of the same device. The
-  /// existing backup may be the only backup of its device.
+  /// Returns a note that names the device of an existing backup, which may be the only backup of that device. The note is
+  /// empty if the new backup is of the same device.
   private static func ownerNote(of existingPath: String, unless deviceIdentifier: String?) -> String {
     guard let archive = try? BackupArchive.open(.path(existingPath), system: .real),
       let identifier = archive.device.identifier,

@@ -47,7 +47,8 @@ struct SourceResolver {
 
   /// Returns the backup at a path. If the argument is a file in the backup or a folder around it, messages use the path.
   private func backup(_ argument: String, at path: String) -> ResolvedBackup {
-    // An argument that is not a path selects the backup by its name or identifier. Messages show the argument as typed.
+    // Messages show the argument as typed if it is the path, or if it selects the backup by its name or identifier and so
+    // is not itself a path.
     let content = path == argument ? .absent : PathContent(of: argument)
     guard content != .absent else { return ResolvedBackup(argument: argument, path: path) }
     let (source, backup) = (UntrustedText.escaped(argument), UntrustedText.escaped(path))

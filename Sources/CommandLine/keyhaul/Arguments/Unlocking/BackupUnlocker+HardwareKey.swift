@@ -2,7 +2,7 @@ import KeyhaulKit
 import Reports
 
 extension BackupUnlocker {
-  /// Returns the hardware key to try first when decrypting the backup, with the other available keys as fallbacks. The
+  /// Returns the device key to try first when decrypting the backup, with the other available keys as fallbacks. The
   /// order is:
   ///
   /// 1. the key that the user gave
@@ -28,11 +28,11 @@ extension BackupUnlocker {
     return HardwareKey(.given, givenKey, fallback: try sourceDeviceKey(excluding: target))
   }
 
-  /// Returns the hardware key to use: the candidate, or its fallback if the candidate belongs to another device and has
-  /// a fallback. Warns if the user gave a key of another device.
+  /// Returns the device key to use. This is the candidate, unless the candidate belongs to another device and has a
+  /// fallback. Warns if the user gave a key of another device.
   ///
   /// - Parameters:
-  ///   - candidate: A hardware key with its fallbacks.
+  ///   - candidate: A device key with its fallbacks; `nil` if no key is available.
   ///   - backupKey: The key of the backup's password.
   func usableKey(_ candidate: HardwareKey?, with backupKey: BackupKey) -> HardwareKey? {
     // A key that Keyhaul found itself is used in any case if it has no fallback, so it is not checked.
@@ -45,7 +45,7 @@ extension BackupUnlocker {
     return candidate.fallback.map { usableKey($0, with: backupKey) } ?? candidate
   }
 
-  /// Returns the evidence of the backup's items that a hardware key is the source device's.
+  /// Returns what the backup's items show about a device key: for which classes it decrypts items.
   private func deviceKeyEvidence(
     for candidate: HardwareKey, with backupKey: BackupKey
   ) throws(KeyhaulError) -> DeviceKeyEvidence {
@@ -63,16 +63,16 @@ extension BackupUnlocker {
   /// Reports which virtual device's key decrypted items, if Keyhaul found that device itself.
   func reportDeviceKeySource(_ usedKey: HardwareKey?) {
     guard let device = usedKey?.homeDeviceName else { return }
-    // In a backup without a password, the hardware key wraps every class key, so all items need it.
+    // In a backup without a password, the device key wraps every class key, so all items need it.
     let items = archive.isEncrypted ? "this-device-only items" : "its items"
     session.info("\(UntrustedText.escaped(name)): \(items) were decrypted with the key of \(device)")
   }
 
-  /// Returns the hardware key of the virtual device with the identifier that the backup states.
+  /// Returns the device key of the virtual device with the identifier that the backup states.
   ///
   /// - Parameters:
   ///   - target: The target of a restore. If it has that identifier, no key is returned.
-  ///   - isNeeded: Whether no other key is available. If so, Keyhaul warns if the device's key cannot be read.
+  ///   - isNeeded: Whether no other key is available. Keyhaul then warns if the device's key cannot be read.
   /// - Returns: The key; `nil` if there is no such device or its key cannot be read.
   func sourceDeviceKey(
     excluding target: DeviceSession? = nil, isNeeded: Bool = false

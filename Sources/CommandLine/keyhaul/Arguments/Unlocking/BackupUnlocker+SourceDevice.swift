@@ -5,7 +5,7 @@ extension BackupUnlocker {
   /// A source device that is available, with the items that could be read.
   struct AvailableSourceDevice {
     let name: String
-    /// The backup, decrypted with the device's hardware key.
+    /// The backup, decrypted with the device's key.
     let unlockedBackup: UnlockedBackup
     /// `nil` if the items could not be read.
     let items: SourceDeviceItems?
@@ -15,10 +15,10 @@ extension BackupUnlocker {
   /// the identifier that the backup states.
   ///
   /// - Parameters:
-  ///   - opened: The backup, decrypted with the same key.
+  ///   - opened: The backup, already decrypted with `key`, possibly without the source device's key.
   ///   - named: The device that the user named; `nil` if none.
   ///   - target: The target of a restore; `nil` if there is none.
-  ///   - key: The key of the password.
+  ///   - key: The key of the backup's password.
   /// - Returns: `nil` if the source device is not available.
   /// - Throws: An error if the named device cannot be read, or `.usage` if it did not make the backup.
   func sourceDevice(
@@ -49,7 +49,7 @@ extension BackupUnlocker {
     device.record.udid.lowercased() == archive.device.identifier?.lowercased()
   }
 
-  /// Decrypts the backup again with a device's hardware key. Items that are already decrypted are reused.
+  /// Decrypts the backup again with a device's key. Items that are already decrypted are reused.
   private func decryptAgain(
     _ opened: UnlockedBackup, with key: BackupKey, on device: DeviceSession
   ) throws -> UnlockedBackup {
@@ -61,8 +61,10 @@ extension BackupUnlocker {
     }
   }
 
-  /// Returns the device that the user named, if it made the backup. Its key proves this, or its identifier if no item
-  /// needs a key.
+  /// Returns the device that the user named, if it made the backup. Its key shows this by decrypting items. If the items
+  /// do not show whether it did, the identifier decides.
+  ///
+  /// - Throws: `.usage` if the device did not make the backup.
   private func confirmSource(
     _ device: DeviceSession, of opened: UnlockedBackup, with key: BackupKey
   ) throws -> AvailableSourceDevice {

@@ -11,7 +11,7 @@ final class BackupUnlocker {
   var isIterationCountAccepted = false
   /// The time that the last key derivation took; `nil` before the first.
   private(set) var derivationTime: Duration?
-  /// Whether the device key that the user gave decrypts none of the items that need one.
+  /// Whether the device key that the user gave belongs to another device: it decrypts no item that needs a device key.
   var isGivenKeyOfOtherDevice = false
 
   init(_ loaded: LoadedBackup, _ options: DecryptionOptions, in session: Session) {
@@ -39,7 +39,8 @@ final class BackupUnlocker {
     try checkIterationCount()
     if !archive.isEncrypted {
       guard let source = try flags.origin(environment: session.environment) else { return try key(password: nil) }
-      // A backup with a false claim of encryption may still have an encrypted keybag.
+      // The manifest may claim encryption although the stored content is unencrypted. The keybag may then still need the
+      // password.
       guard archive.hasFalseClaim, !unlocksWithoutPassword() else {
         throw loaded.unexpectedPassword(source, try: advice)
       }
@@ -117,7 +118,7 @@ final class BackupUnlocker {
 
   // MARK: Decrypting the backup
 
-  /// Decrypts the backup with the hardware key that the user gave, or with the key of a virtual device that made the
+  /// Decrypts the backup with the device key that the user gave, or with the key of a virtual device that made the
   /// backup. A backup without a keychain has no items.
   func open(
     with password: PasswordFlags, for purpose: BackupPurpose = .reading
@@ -130,7 +131,7 @@ final class BackupUnlocker {
   ///
   /// - Parameters:
   ///   - key: The key of the password.
-  ///   - candidate: The hardware key to try first; `nil` if there is none.
+  ///   - candidate: The device key to try first; `nil` if there is none.
   ///   - purpose: The purpose. Every purpose except reading requires a keychain.
   func open(
     with key: BackupKey, hardware candidate: HardwareKey?, for purpose: BackupPurpose = .reading
@@ -138,7 +139,7 @@ final class BackupUnlocker {
     try openChoosingKey(with: key, hardware: candidate, for: purpose).backup
   }
 
-  /// Decrypts the backup like `open(with:hardware:for:)`, for a caller that also encrypts with the hardware key.
+  /// Decrypts the backup like `open(with:hardware:for:)`, for a caller that also encrypts with the device key.
   ///
   /// - Returns: The backup, and the key that was used: `candidate` or one of its fallbacks; `nil` if `candidate` is
   ///   `nil`. If all of these keys belong to other devices, the backup's `isSameDevice` is `false`.
@@ -151,7 +152,8 @@ final class BackupUnlocker {
         try archive.open(with: key, deviceKey: hardwareKey?.key, for: purpose)
       }
     }
-    if !opened.hardware.proven.isEmpty { reportDeviceKeySource(hardwareKey) }
+    let deviceKeyDecryptedItems = !opened.hardware.proven.isEmpty
+    if deviceKeyDecryptedItems { reportDeviceKeySource(hardwareKey) }
     return (opened, hardwareKey)
   }
 
@@ -164,7 +166,8 @@ final class BackupUnlocker {
       try archive.reader(with: key, deviceKey: hardwareKey?.key, for: purpose)
     }
     for anomaly in reader.anomalies { report(anomaly) }
-    if !reader.hardware.proven.isEmpty { reportDeviceKeySource(hardwareKey) }
+    let deviceKeyDecryptedItems = !reader.hardware.proven.isEmpty
+    if deviceKeyDecryptedItems { reportDeviceKeySource(hardwareKey) }
     return reader
   }
 
@@ -175,7 +178,7 @@ final class BackupUnlocker {
     let sourceDeviceName: String?
   }
 
-  /// Decrypts the backup with the target's hardware key. The source device's key, if available, adds the names of the
+  /// Decrypts the backup with the target's device key. The source device's key, if available, adds the names of the
   /// items that the target's key cannot decrypt.
   ///
   /// - Parameters:
@@ -193,7 +196,7 @@ final class BackupUnlocker {
     return BackupForDevice(backup: opened, sourceDeviceName: sourceKey?.homeDeviceName)
   }
 
-  /// Returns the class keys of the backup, for its files.
+  /// Returns the class keys, with which the files of the backup can be decrypted.
   func classKeys(with key: BackupKey, hardware: HardwareKey? = nil) throws(CommandError)
     -> ClassKeys
   {

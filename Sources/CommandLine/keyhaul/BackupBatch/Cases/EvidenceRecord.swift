@@ -71,7 +71,7 @@ struct EvidenceRecord {
     }
   }
 
-  /// Compares the record with a later one of the same path.
+  /// Compares the record with a later record of the same path.
   func compared(with later: EvidenceRecord) -> EvidenceComparison {
     var changedPaths = entries.filter { path, status in
       later.entries[path]?.isUnchanged(since: status) != true

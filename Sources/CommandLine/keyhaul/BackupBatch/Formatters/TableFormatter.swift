@@ -19,7 +19,7 @@ struct TableFormatter: ResultFormatter {
   let hasSummary = true
 
   /// The widths of CODE and RESULT.
-  private static let widths = [4, 17]
+  private static let codeAndResultWidths = [4, 17]
   /// A column that the tables of all commands have.
   private struct SharedColumn: Sendable {
     let title: String
@@ -45,14 +45,15 @@ struct TableFormatter: ResultFormatter {
 
   /// Whether the command's own columns fit into the table. Otherwise, their values are below each row.
   private var isWide: Bool {
-    let widths = Self.widths + columns.map(\.width) + Self.sharedColumns.map(\.width)
+    let widths = Self.codeAndResultWidths + columns.map(\.width) + Self.sharedColumns.map(\.width)
     return !style.cutsText || columns.count < 2 || Self.totalWidth(widths) + Self.pathWidth <= style.width
   }
 
   /// The shared columns that fit into the table. The values of the other shared columns are below each row.
   private var shownSharedColumns: ArraySlice<SharedColumn> {
     guard style.cutsText else { return Self.sharedColumns[...] }
-    let start = Self.totalWidth(Self.widths + (isWide ? columns.map(\.width) : [])) + Self.pathTitle.count
+    let ownWidths = isWide ? columns.map(\.width) : []
+    let start = Self.totalWidth(Self.codeAndResultWidths + ownWidths) + Self.pathTitle.count
     let count = (0...Self.sharedColumns.count).last {
       start + Self.totalWidth(Self.sharedColumns.prefix($0).map(\.width)) <= style.width
     }
@@ -147,7 +148,7 @@ struct TableFormatter: ResultFormatter {
   /// Formats a row. The path is last and never cut, because the user may copy it. If it does not fit, it has its own line.
   private func lines(_ cells: [String], path: String, color: Color?) -> [String] {
     let ownColumns = isWide ? columns : []
-    let widths = Self.widths + ownColumns.map(\.width) + shownSharedColumns.map(\.width)
+    let widths = Self.codeAndResultWidths + ownColumns.map(\.width) + shownSharedColumns.map(\.width)
     let rightAligned = [true, false] + ownColumns.map(\.isRightAligned)
     let paddedCells = zip(cells, widths).enumerated().map { index, column in
       let (cell, width) = column
@@ -162,7 +163,9 @@ struct TableFormatter: ResultFormatter {
     return [trimmedColumnText, "      \(path)"].map { style.painted($0, color) }
   }
 
-  /// Returns a text with control characters escaped, in the characters of the style.
+  /// Escapes the control characters of a text, and replaces characters that the locale's encoding does not have.
+  ///
+  /// - Parameter keepingEscapes: Whether existing escapes stay unchanged, for a sentence whose names are already escaped.
   private func displayText(_ text: String, keepingEscapes: Bool = false) -> String {
     style.adapted(UntrustedText.escaped(text, keepingEscapes: keepingEscapes))
   }

@@ -64,7 +64,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
     } else {
       secret = nil
     }
-    try source.map { try requirePasscode(for: $0) }
+    try source.map { try rejectItemsNeedingPasscode(of: $0) }
     try createAndReport(newDevice, in: home, passcode: secret, session)
     if publishedHardwareKey { session.warnAboutPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
@@ -116,7 +116,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
   }
 
   /// Rejects items that need a passcode if the new device will have no passcode.
-  private func requirePasscode(for source: SourceItems) throws(CommandError) {
+  private func rejectItemsNeedingPasscode(of source: SourceItems) throws(CommandError) {
     let count = source.items.count { $0.protection == .whenPasscodeSetThisDeviceOnly }
     guard count > 0, !passcode.isGiven else { return }
     throw .usage(

@@ -75,12 +75,12 @@ struct DeviceServe: RunnableCommand {
     guard devices.count <= Self.maximumDeviceCount else {
       throw CommandError.usage("at most \(Self.maximumDeviceCount) devices can be served at once")
     }
-    for device in devices { try requireServable(device) }
+    for device in devices { try checkCanBeServed(device) }
     return try Interruption.deferringSignals { try serve(devices, at: address, in: session) }
   }
 
   /// Rejects a device with a version of iOS that no client backs up.
-  private func requireServable(_ device: ResolvedDevice) throws {
+  private func checkCanBeServed(_ device: ResolvedDevice) throws {
     try device.withSession(.reading) { openDevice in
       guard openDevice.record.productVersion.canWriteBackups else {
         throw CommandError(

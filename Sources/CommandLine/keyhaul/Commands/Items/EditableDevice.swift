@@ -99,7 +99,8 @@ final class EditableDevice: EditableKeychain {
   private func update(
     _ changes: ItemChanges, on openDevice: DeviceSession, isDryRun: Bool
   ) throws(CommandError) {
-    // An update without a condition would delete a row that cannot be decrypted, as a real device does.
+    // An update without a condition would delete a row that cannot be decrypted, as a real device does. A condition that
+    // every item meets prevents this.
     var query = selection.query
     let condition = query.condition
     query.condition = { condition?($0) ?? true }

@@ -21,25 +21,26 @@ extension BackupUnlocker {
   struct BackupForOutlook {
     let backup: UnlockedBackup
     let restoreOutlook: RestoreOutlook
-    /// The name of the device whose hardware key was tried; `nil` if no key was tried.
+    /// The name of the device whose device key was tried; `nil` if no key was tried.
     let hardwareKeyDevice: String?
     let oneTimePasswords: OneTimePasswordSources
   }
 
-  /// Decrypts the backup as a new device would, and as the source device would if its hardware key is available.
+  /// Decrypts the backup as a new device would. If the source device's key is available, also decrypts it as the source
+  /// device would.
   ///
   /// - Parameters:
   ///   - key: The key that was derived from the password.
-  ///   - hardware: The hardware key that the user gave, or a key that may be the source device's.
+  ///   - candidate: The device key that the user gave, or a key that may be the source device's.
   ///   - named: The source device that the user named; `nil` if the user named none.
   func decryptForOutlook(
-    with key: BackupKey, _ hardware: HardwareKey?, sourceDevice named: DeviceSession?
+    with key: BackupKey, _ candidate: HardwareKey?, sourceDevice named: DeviceSession?
   ) throws -> BackupForOutlook {
     let opened = try open(with: key, hardware: nil, for: .planning)
     let sourceDevice = try sourceDevice(of: opened, named: named, orTarget: nil, with: key)
     var openedWithDeviceKey = sourceDevice?.unlockedBackup
     var keyOwner = sourceDevice?.name
-    if let givenKey = usableKey(hardware, with: key), !givenKey.isGuess {
+    if let givenKey = usableKey(candidate, with: key), !givenKey.isGuess {
       openedWithDeviceKey = try? archive.open(with: key, deviceKey: givenKey.key, for: .planning)
       keyOwner = "the device whose key was given"
     }

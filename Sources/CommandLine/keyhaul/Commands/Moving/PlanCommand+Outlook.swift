@@ -45,7 +45,7 @@ extension PlanCommand {
     /// The argument that names the source in suggested commands; `nil` if the source is a stream.
     let argument: String?
     let productType: String?
-    /// The name of the device whose hardware key was tried; `nil` if no key was tried.
+    /// The name of the device whose device key was tried; `nil` if no key was tried.
     let hardwareKeyDevice: String?
     let isDamaged: Bool
     var oneTimePasswords: OneTimePasswordSources?

@@ -163,8 +163,8 @@ struct PlanCommand: BatchCommand {
         try: "leave --no-password out")
     }
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    // The devices' file locks are not held while the user types a password. Therefore, the hardware key is read before the
-    // user types. An unreadable key is also reported before.
+    // The devices' file locks are not held while the user types a password. Therefore, the device key is read first, and
+    // an unreadable key is reported before the user types.
     let hardware = try ResolvedDevice.withSessions(target: target, sourceDevice: sourceDevice) { target, _ in
       try unlocker.hardwareKey(excluding: target)
     }

@@ -47,12 +47,12 @@ struct PreparedRestore {
     var plan = try opened.plan(onto: target, policy: policy)
     if let savedPlan { try savedPlan.check(against: try makeReport(plan, onto: target).document, target: target.name) }
     if let selection {
-      // The warning was already shown together with a confirmed plan.
+      // If the user confirmed a plan, the warning was already shown with that plan.
       let warningSession = confirmedPlan == nil ? session : nil
       try selection.check(against: plan, loaded, in: warningSession)
       let partialPlan = try opened.plan(onto: target, policy: policy, only: selection.indexes)
       if let savedPlan {
-        try Self.requireNoAdditionalRemovals(in: partialPlan, comparedWith: plan, savedPlan, selection, target)
+        try Self.rejectAdditionalRemovals(in: partialPlan, comparedWith: plan, savedPlan, selection, target)
       }
       plan = partialPlan
     }
@@ -64,7 +64,7 @@ struct PreparedRestore {
   }
 
   /// Rejects a partial restore that would remove more existing items than the saved plan for all items would.
-  private static func requireNoAdditionalRemovals(
+  private static func rejectAdditionalRemovals(
     in partialPlan: MigrationPlan, comparedWith completePlan: MigrationPlan, _ savedPlan: SavedPlan,
     _ selection: RestoreSelection, _ target: RestoreTarget
   ) throws(CommandError) {

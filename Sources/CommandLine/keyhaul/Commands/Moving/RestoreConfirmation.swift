@@ -15,7 +15,7 @@ struct RestoreConfirmation {
 
   var damageNotice: BackupDamageNotice { prepared.damageNotice }
 
-  /// Whether a question may be asked.
+  /// Whether the restore may have to ask a question: there is a terminal, and the flags do not answer every question.
   var mayAsk: Bool {
     let requiresAcceptDamage = !acceptsDamage && !prepared.opened.backup.damage.isEmpty
     return (!session.common.yes || requiresAcceptDamage) && session.terminal() != nil

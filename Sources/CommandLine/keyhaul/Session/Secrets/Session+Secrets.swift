@@ -85,7 +85,7 @@ extension Session {
     return secret.withBytes { SensitiveBytes(copying: $0) }
   }
 
-  /// Reads the hardware key of a backup's source device.
+  /// Reads the device key of a backup's source device.
   func deviceKey(from source: SecretSource, of subject: String) throws(CommandError) -> DeviceKey {
     let bytes = try read(source, kind: .deviceKey, subject: subject)
     do {

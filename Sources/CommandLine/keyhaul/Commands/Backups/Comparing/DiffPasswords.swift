@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// The passwords for two backups that are compared, and the hardware key that the user gave.
+/// The passwords for two backups that are compared, and the device key that the user gave.
 ///
 /// Most users have one password for all backups, so the first backup's password is tried on the second backup. Keyhaul
 /// asks for the second backup's password only if the first password is wrong.
@@ -15,7 +15,7 @@ struct DiffPasswords {
   var secondBackup: LoadedBackup?
   /// The thread that derives the second backup's key. It is kept, because releasing it stops the derivation.
   private var secondKeyDerivation: BackgroundThread?
-  /// The hardware key that the user gave. It is kept, because a file descriptor can be read only once.
+  /// The device key that the user gave. It is kept, because a file descriptor can be read only once.
   private var givenKey: HardwareKey?
 
   /// The names of backups whose unusually high iteration count was accepted.
@@ -62,7 +62,7 @@ struct DiffPasswords {
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
     try checkIterations(of: unlocker)
     let backup = UnopenedBackup(
-      unlocker: unlocker, hardware: try hardwareKey(for: unlocker, comparedWith: deviceKey))
+      unlocker: unlocker, deviceKey: try keyToTry(for: unlocker, comparedWith: deviceKey))
     if isSecond, let secondPassword { return try backup.open(with: secondPassword) }
     if isSecond, secondFlags.isGiven { return try backup.open(with: unlocker.key(secondFlags)) }
     guard loaded.archive.isEncrypted else { return try backup.open(with: nil) }
@@ -77,10 +77,10 @@ struct DiffPasswords {
     }
   }
 
-  /// A backup that is not decrypted yet, with the hardware key to try.
+  /// A backup that is not decrypted yet, with the device key to try.
   private struct UnopenedBackup {
     let unlocker: BackupUnlocker
-    let hardware: HardwareKey?
+    let deviceKey: HardwareKey?
 
     /// Opens the backup.
     ///
@@ -90,7 +90,7 @@ struct DiffPasswords {
     }
 
     func open(with key: BackupKey) throws(CommandError) -> UnlockedBackup {
-      try unlocker.open(with: key, hardware: hardware, for: .exporting)
+      try unlocker.open(with: key, hardware: deviceKey, for: .exporting)
     }
   }
 
@@ -123,18 +123,18 @@ struct DiffPasswords {
     if unlocker.isIterationCountAccepted { namesWithAcceptedIterations.insert(unlocker.name) }
   }
 
-  /// Returns the hardware key to try first when decrypting a backup, with its fallbacks: the key that the user gave, the
-  /// compared device's key, and the key of the backup's source device.
-  private mutating func hardwareKey(
+  /// Returns the device key to try first when decrypting a backup, with its fallbacks. The order is the key that the user
+  /// gave, the compared device's key, and the key of the backup's source device.
+  private mutating func keyToTry(
     for unlocker: BackupUnlocker, comparedWith deviceKey: HardwareKey?
   ) throws(CommandError) -> HardwareKey? {
     if let givenKey {
       let fallback = if let deviceKey { deviceKey } else { try unlocker.sourceDeviceKey() }
       return HardwareKey(.given, givenKey.key, fallback: fallback)
     }
-    let hardware = try unlocker.hardwareKey(comparedDeviceKey: deviceKey)
-    if hardware?.isGuess == false { givenKey = hardware }
-    return hardware
+    let key = try unlocker.hardwareKey(comparedDeviceKey: deviceKey)
+    if key?.isGuess == false { givenKey = key }
+    return key
   }
 
   /// Starts to derive the second backup's key if a password for it is available.

@@ -52,7 +52,7 @@ struct SingleFileExport {
     let keys = try unlocker.classKeys(with: key, hardware: unlocker.usableKey(hardware, with: key))
     try loaded.warnIfSealBroken(with: keys, in: session)
     let file = try find(in: loaded, keys: keys)
-    try requireFile(file)
+    try checkIsFile(file)
     let reading = try read(file, of: loaded, keys: keys, in: session)
     return try report(reading, of: loaded, in: session)
   }
@@ -82,7 +82,7 @@ struct SingleFileExport {
   }
 
   /// Rejects a folder, a link and an unfinished entry.
-  private func requireFile(_ file: ListedFile) throws(CommandError) {
+  private func checkIsFile(_ file: ListedFile) throws(CommandError) {
     let kind: String? =
       switch file.kind {
       case .file: nil

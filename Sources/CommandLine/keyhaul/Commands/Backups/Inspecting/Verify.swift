@@ -169,16 +169,16 @@ struct Verify: CaseReportCommand {
     of loaded: LoadedBackup, in session: Session
   ) throws(CommandError) -> (verification: BackupVerification, deviceKey: DeviceKeyVerdict?) {
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    var hardware = try unlocker.hardwareKey()
-    let isKeyGiven = hardware?.isGuess == false
+    var triedKey = try unlocker.hardwareKey()
+    let isKeyGiven = triedKey?.isGuess == false
     let keys: ClassKeys?
     do throws(CommandError) {
       let key = try unlocker.key(accessOptions.password)
       if let fault = key.keybagFault {
         return (try verification(of: loaded, with: nil, keybagFault: fault, in: session), nil)
       }
-      hardware = unlocker.usableKey(hardware, with: key)
-      keys = try unlocker.classKeys(with: key, hardware: hardware)
+      triedKey = unlocker.usableKey(triedKey, with: key)
+      keys = try unlocker.classKeys(with: key, hardware: triedKey)
     } catch {
       // An unusable keybag is a finding, but a wrong password is an error.
       guard error.status == .damaged else { throw error }
@@ -186,9 +186,10 @@ struct Verify: CaseReportCommand {
     }
     let verification = try verification(of: loaded, with: keys, in: session)
     let evidence = verification.hardware
-    if !evidence.proven.isEmpty { unlocker.reportDeviceKeySource(hardware) }
+    let deviceKeyDecryptedItems = !evidence.proven.isEmpty
+    if deviceKeyDecryptedItems { unlocker.reportDeviceKeySource(triedKey) }
     // Items that the key of a virtual device cannot decrypt stay unchecked.
-    if let device = hardware?.homeDeviceName, evidence.isSameDevice == false {
+    if let device = triedKey?.homeDeviceName, evidence.isSameDevice == false {
       session.info(
         "\(UntrustedText.escaped(loaded.name)): the key of \(device) decrypts none of the items that need one")
     }

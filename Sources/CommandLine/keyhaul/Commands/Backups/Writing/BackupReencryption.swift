@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// Sets or removes a backup's password. Both need the source device's hardware key, and change every file.
+/// Sets or removes a backup's password. Both need the source device's key, and change every file.
 struct BackupReencryption {
   private let command: Rekey
   private let loaded: LoadedBackup
@@ -20,16 +20,16 @@ struct BackupReencryption {
   /// Encrypts the backup with a new password.
   func addPassword(in session: Session) throws {
     try requireDeviceKeybag()
-    try requireReplaceable()
+    try checkFolderCanBeReplaced()
     let oldKey = try unlocker.key(command.password, unexpectedPassword: "--new-password-file with the new password")
-    let candidate = try hardwareKey(to: "set a password on")
-    let (hardware, isProven) = try confirm(candidate, with: oldKey, in: session)
+    let candidate = try availableDeviceKey(to: "set a password on")
+    let (deviceKey, isProven) = try confirm(candidate, with: oldKey, in: session)
     let newPassword = try session.password(command.newPassword, of: loaded.name)
     let rounds = command.rounds?.value ?? BackupKeybag.standardRounds
     let keybag = try unlocker.deriving(iterationCount: rounds + Int(BackupKeybag.lastRounds)) {
       (progress) throws(DataProtectionError) in
       try BackupKeybag.addingPassword(
-        loaded.archive.keybag, passcodeKey: oldKey.passcodeKey, with: newPassword, deviceKey: hardware.key,
+        loaded.archive.keybag, passcodeKey: oldKey.passcodeKey, with: newPassword, deviceKey: deviceKey.key,
         rounds: rounds,
         progress: progress)
     }
@@ -45,28 +45,28 @@ struct BackupReencryption {
   /// Removes the backup's password.
   func removePassword(in session: Session) throws {
     try requireDeviceKeybag()
-    try requireReplaceable()
-    let candidate = try hardwareKey(to: "remove the password of")
+    try checkFolderCanBeReplaced()
+    let candidate = try availableDeviceKey(to: "remove the password of")
     let oldKey = try unlocker.key(command.password)
-    let (hardware, isProven) = try confirm(candidate, with: oldKey, in: session)
+    let (deviceKey, isProven) = try confirm(candidate, with: oldKey, in: session)
     let keybag: Keybag
     do throws(DataProtectionError) {
       keybag = try BackupKeybag.removingPassword(
-        loaded.archive.keybag, passcodeKey: oldKey.passcodeKey, deviceKey: hardware.key)
+        loaded.archive.keybag, passcodeKey: oldKey.passcodeKey, deviceKey: deviceKey.key)
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
     try rewrite(with: keybag, oldKey: oldKey, in: session)
     let name = UntrustedText.escaped(loaded.name)
     let device = loaded.archive.device.name.map { UntrustedText.escaped($0) } ?? "the source device"
-    if hardware.isPublished, let sourceDevice = hardware.homeDeviceName {
+    if deviceKey.isPublished, let sourceDevice = deviceKey.homeDeviceName {
       session.warnAboutPublishedKey(
         of: sourceDevice, "anyone can decrypt the keychain in \(loaded.name) without its password")
     }
     var consequence = ""
     if !isProven {
       consequence = unprovenKeySentence
-    } else if !hardware.isPublished {
+    } else if !deviceKey.isPublished {
       consequence = " From now on, only \(device) can decrypt the keychain in this backup."
     }
     try command.report(
@@ -88,15 +88,18 @@ struct BackupReencryption {
   }
 
   /// Rejects a change in place of a folder that contains unrelated files, because the whole folder would be replaced.
-  private func requireReplaceable() throws(CommandError) {
+  private func checkFolderCanBeReplaced() throws(CommandError) {
     guard PathContent(of: path) == .directory, command.change.output == nil else { return }
     try BackupOutput.requireOnlyBackup(in: path, named: loaded.name)
   }
 
-  // MARK: The hardware key
+  // MARK: The device key
 
-  private func hardwareKey(to action: String) throws -> HardwareKey {
-    if let hardware = try unlocker.hardwareKey() { return hardware }
+  /// Returns the device key to try first, with its fallbacks. Rejects the command if no device key is available.
+  ///
+  /// - Parameter action: The action for the message: "set a password on".
+  private func availableDeviceKey(to action: String) throws -> HardwareKey {
+    if let deviceKey = try unlocker.hardwareKey() { return deviceKey }
     // A device with this name may exist, but have a different key.
     let device = "the source device" + (loaded.archive.device.name.map { ", which calls itself \($0)" } ?? "")
     throw CommandError.usage(
@@ -111,13 +114,13 @@ struct BackupReencryption {
   ///
   /// - Returns: The key, and whether an item confirms it.
   private func confirm(
-    _ hardware: HardwareKey, with key: BackupKey, in session: Session
+    _ deviceKey: HardwareKey, with key: BackupKey, in session: Session
   ) throws -> (key: HardwareKey, isProven: Bool) {
-    let opened = try openIntact(with: key, hardware)
+    let opened = try openIntact(with: key, deviceKey)
     switch opened.deviceKeyVerification {
     case .proven:
-      unlocker.reportDeviceKeySource(hardware)
-      return (hardware, true)
+      unlocker.reportDeviceKeySource(deviceKey)
+      return (deviceKey, true)
     case .mixed(let unprovenClasses):
       let classes = unprovenClasses.map { String($0.rawValue) }
       throw CommandError(
@@ -127,7 +130,7 @@ struct BackupReencryption {
           + "key, those items would be lost for good",
         try: "another copy")
     case .foreign(let itemCount):
-      if let fallback = hardware.fallback {
+      if let fallback = deviceKey.fallback {
         unlocker.warnAboutKeyOfOtherDevice()
         return try confirm(fallback, with: key, in: session)
       }
@@ -136,16 +139,16 @@ struct BackupReencryption {
         why: "it decrypts none of the \(HumanReadable.count(itemCount, "item")) that need such a key",
         try: "the 0x835 key of that device")
     case .unknown, .noItems:
-      try confirmUnprovenKey(hardware, hasItems: !opened.items.isEmpty, in: session)
-      return (hardware, false)
+      try confirmUnprovenKey(deviceKey, hasItems: !opened.items.isEmpty, in: session)
+      return (deviceKey, false)
     }
   }
 
   /// Decrypts the backup. Rejects a damaged backup, because new files and digests would hide the damage.
-  private func openIntact(with key: BackupKey, _ hardware: HardwareKey) throws(CommandError) -> UnlockedBackup {
+  private func openIntact(with key: BackupKey, _ deviceKey: HardwareKey) throws(CommandError) -> UnlockedBackup {
     let opened: UnlockedBackup
     do throws(KeyhaulError) {
-      opened = try loaded.archive.open(with: key, deviceKey: hardware.key, for: .rewriting)
+      opened = try loaded.archive.open(with: key, deviceKey: deviceKey.key, for: .rewriting)
     } catch {
       throw CommandError(backup: error, name: loaded.name)
     }
@@ -161,9 +164,9 @@ struct BackupReencryption {
   /// Makes sure that the user accepts a device key that no item confirms.
   ///
   /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user does not agree.
-  private func confirmUnprovenKey(_ hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
+  private func confirmUnprovenKey(_ deviceKey: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
     guard !command.acceptUnprovenKey else { return }
-    let keyDescription = hardware.homeDeviceName.map { "the key of \($0)" } ?? "the given device key"
+    let keyDescription = deviceKey.homeDeviceName.map { "the key of \($0)" } ?? "the given device key"
     let reason = hasItems ? "no item in it needs a device key" : "it has no items"
     guard let terminal = session.terminal() else {
       throw CommandError(

@@ -85,12 +85,12 @@ struct Rekey: RunnableCommand {
     }
     switch (loaded.archive.isEncrypted, noPassword) {
     case (true, true):
-      try requireReencryptable(loaded, "the password of \(loaded.name) cannot be removed")
+      try checkCanBeReencrypted(loaded, "the password of \(loaded.name) cannot be removed")
       return .remove
     case (false, true):
       throw .usage("\(loaded.name) has no password to remove", why: "it is not encrypted")
     case (false, false):
-      try requireReencryptable(loaded, "\(loaded.name) cannot be given a password")
+      try checkCanBeReencrypted(loaded, "\(loaded.name) cannot be given a password")
       return .add
     case (true, false):
       guard rounds == nil || loaded.archive.keybag.secondStep != nil else {
@@ -103,7 +103,7 @@ struct Rekey: RunnableCommand {
   }
 
   /// Rejects a backup whose files cannot be encrypted or decrypted, before asking for a key.
-  private func requireReencryptable(_ loaded: LoadedBackup, _ message: String) throws(CommandError) {
+  private func checkCanBeReencrypted(_ loaded: LoadedBackup, _ message: String) throws(CommandError) {
     do throws(KeyhaulError) {
       try BackupRewriter.checkReencryption(of: loaded.archive)
     } catch {
@@ -139,7 +139,7 @@ struct Rekey: RunnableCommand {
     }
     let isSamePassword = chosenPassword.box.secret.matches(current.password)
     let keys = try unlocker.classKeys(with: current.key)
-    try requireIntactManifest(of: loaded, keys: keys)
+    try rejectChangedManifest(of: loaded, keys: keys)
     warnAboutLosses(of: loaded, keys: keys, in: session)
     if isSamePassword, wouldChangeOnlyPassword(of: loaded) {
       return try reportNothingToDo(loaded, at: path, in: session)
@@ -220,7 +220,7 @@ struct Rekey: RunnableCommand {
 
   /// Rejects a manifest that differs from what the device wrote. An unreadable manifest is not rejected, because it only
   /// causes a warning about what is lost.
-  private func requireIntactManifest(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
+  private func rejectChangedManifest(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
     guard let fileList = try? loaded.archive.fileList(with: keys),
       let finding = fileList.findings.first(where: { $0.blocks(.rewriting) })
     else { return }

@@ -10,7 +10,7 @@ extension Session {
   ///   - title: The title of the progress line, such as "Copying family.backup".
   ///   - phase: The name of the work in status lines, such as "copy".
   ///   - unit: The unit of progress.
-  ///   - change: The change that is final once the backup is written.
+  ///   - change: The change that later errors mention, once the backup is written.
   ///   - write: Writes the backup.
   func rewriting<Written>(
     _ loaded: LoadedBackup, to output: String? = nil, titled title: String? = nil, phase: String = "write",

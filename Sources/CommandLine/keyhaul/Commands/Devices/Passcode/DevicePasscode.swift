@@ -65,7 +65,7 @@ struct DevicePasscodeChange: RunnableCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
     let oldReport = try device.withSession(.reading) { openDevice in
-      try openDevice.requireChangeablePasscode()
+      try openDevice.checkPasscodeCanBeChanged()
       return try DeviceReport(openDevice)
     }
     let name = oldReport.name
@@ -109,7 +109,7 @@ struct DevicePasscodeRemove: RunnableCommand {
   func run(in session: Session) throws -> CommandExitStatus {
     let device = try target.find(in: session)
     let (oldReport, passcodeOnlyCount) = try device.withSession(.reading) { openDevice in
-      try openDevice.requireChangeablePasscode()
+      try openDevice.checkPasscodeCanBeChanged()
       return (try DeviceReport(openDevice), try openDevice.passcodeOnlyItemCount())
     }
     let name = oldReport.name
@@ -156,7 +156,7 @@ struct DevicePasscodeRemove: RunnableCommand {
 
 extension DeviceSession {
   /// Rejects a device without a passcode and a locked device, before the user types a passcode.
-  fileprivate func requireChangeablePasscode() throws(KeyhaulError) {
+  fileprivate func checkPasscodeCanBeChanged() throws(KeyhaulError) {
     guard isPasscodeSet else { throw KeyhaulError(.noPasscode, name, "none is set") }
     guard state == .unlocked else {
       throw KeyhaulError(.locked, name, "the device must be unlocked to change its passcode")
