@@ -8,7 +8,7 @@ struct AttributeConversionTests {
   private static let date = PropertyValue.date(.reference)
 
   @Test(
-    "A number attribute accepts integers, booleans and canonical decimal text, and keeps other text",
+    "A number attribute converts whole numbers, booleans and canonical 32-bit text to integers, and keeps other text",
     arguments: [
       (PropertyValue.integer(7), PropertyValue.integer(7)), (.boolean(true), .integer(1)),
       (.boolean(false), .integer(0)),
@@ -51,7 +51,7 @@ struct AttributeConversionTests {
     #expect(AttributeConversion.convert(.string("2001"), for: .modificationDate) == nil)
   }
 
-  @Test("A UUID attribute accepts 0 or 16 bytes")
+  @Test("A UUID attribute accepts data of 0 or 16 bytes, and no text")
   func identifiers() {
     for count in 0...33 {
       let value = PropertyValue.data([UInt8](repeating: 1, count: count))

@@ -42,6 +42,7 @@ struct FailureOutputTests {
   func typo() {
     let typo = move["sesion token"]
     #expect(typo == .absent)
+    // Neither comparison is true, so a test with a misspelled name fails in either case.
     #expect(!(typo == .migrates) && !(typo != .migrates))
     #expect(!(typo == .staysBehind(.deviceBound)) && !(typo != .staysBehind(.deviceBound)))
     #expect(move["session token"] != .staysBehind(.deviceBound))
@@ -108,6 +109,7 @@ struct FailureOutputTests {
         $0.pathExtension == "db"
       })
     try DatabaseQueue(path: keychain.path).write { database in
+      // Only the session token has the class `ck`.
       try database.execute(sql: "UPDATE genp SET data = substr(data, 1, 20) WHERE pdmn = 'ck'")
     }
     let move = try phone.move(to: .newPhone, backup: .encrypted)
@@ -133,7 +135,7 @@ struct FailureOutputTests {
 
   @Test("The output of a failed test contains no secret")
   func secrecy() {
-    let printed = "\(move) \(move.items) \(move["device id"]) \(move["x"])"
-    #expect(!printed.contains("d-0815") && !printed.contains("t-4711"))
+    let output = "\(move) \(move.items) \(move["device id"]) \(move["x"])"
+    #expect(!output.contains("d-0815") && !output.contains("t-4711"))
   }
 }

@@ -29,10 +29,10 @@ struct MoveTests {
     #expect(moves.all.map(\.items.count) == [2, 2, 2, 2])
   }
 
-  @Test("Restoring a move gives the new phone exactly the items that the move predicts")
+  @Test("Restoring a move gives the new phone only the items that migrate, and the old phone keeps its items")
   func restored() throws {
-    let new = try phone.move(to: .newPhone, backup: .encrypted).restore()
-    try new.run {
+    let newPhone = try phone.move(to: .newPhone, backup: .encrypted).restore()
+    try newPhone.run {
       #expect(SignIn.secret(of: "session token") == "t-4711")
       #expect(SignIn.secret(of: "device id") == nil)
     }
