@@ -10,6 +10,7 @@ struct SecureEnclaveTests {
   private static var message: CFData { Data("message".utf8) as CFData }
   private static let algorithm = SecKeyAlgorithm.ecdsaSignatureMessageX962SHA256
 
+  /// Returns the parameters of a key. With flags, the key has an access control instead of an accessibility attribute.
   private func parameters(
     _ accessible: CFString = kSecAttrAccessibleWhenUnlockedThisDeviceOnly, permanent: Bool = false,
     flags: SecAccessControlCreateFlags? = nil
@@ -42,7 +43,7 @@ struct SecureEnclaveTests {
     return 0
   }
 
-  @Test("A Secure Enclave key signs with P-256 only, and does not verify")
+  @Test("A Secure Enclave key signs with ECDSA only, and does not verify")
   func signing() throws {
     let key = try key(parameters())
     #expect(try statusOfSigning(key) == 0)
@@ -71,6 +72,7 @@ struct SecureEnclaveTests {
     let key = try key(parameters())
     let publicKey = try #require(SecKeyCopyPublicKey(key))
     let publicKeyData = try #require(SecKeyCopyExternalRepresentation(publicKey, nil) as Data?)
+    // The format byte 4, and two coordinates of 32 bytes.
     #expect(publicKeyData.count == 65 && publicKeyData.first == 4)
     let ecies = SecKeyAlgorithm.eciesEncryptionCofactorVariableIVX963SHA256AESGCM
     let ciphertext = try #require(SecKeyCreateEncryptedData(publicKey, ecies, Self.message, nil))
@@ -145,6 +147,7 @@ struct SecureEnclaveTests {
 
   @Test(
     "A Secure Enclave key of another type, size or token cannot be created",
+    // An RSA key (type 42), a P-384 key, and a key on another token.
     arguments: [
       ("type", "42", errSecParam), ("bsiz", "384", errSecParam), ("tkid", "com.example.token", errSecUnimplemented),
     ] as [(String, String, OSStatus)])
