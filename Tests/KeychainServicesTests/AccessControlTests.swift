@@ -171,7 +171,7 @@ struct LAContextTests {
         == .invalidContext)
   }
 
-  @Test("A context that forbids interaction fails without a prompt, and a context's reason is the text of the prompt")
+  @Test("A context that forbids interaction fails without a prompt")
   func interaction() async throws {
     try addGuarded()
     phone.authenticationOutcome = .allow
@@ -181,9 +181,15 @@ struct LAContextTests {
     #expect(
       await code { try await silentContext.evaluatePolicy(.deviceOwnerAuthentication, localizedReason: "") }
         == .notInteractive)
-    let interactiveContext = LAContext()
-    interactiveContext.localizedReason = "Pay the baker"
-    #expect(read(interactiveContext) == errSecSuccess)
+  }
+
+  @Test("The reason of a context is the text of the prompt")
+  func reason() throws {
+    try addGuarded()
+    phone.authenticationOutcome = .allow
+    let context = LAContext()
+    context.localizedReason = "Pay the baker"
+    #expect(read(context) == errSecSuccess)
     #expect(phone.device.user.requests.last?.prompt == "Pay the baker")
   }
 

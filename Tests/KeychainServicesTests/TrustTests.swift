@@ -153,12 +153,18 @@ struct TrustTests {
     #expect(try !SecTrustEvaluateWithError(makeTrust(NSArray(array: hundredCertificates)), nil))
   }
 
-  @Test("A trust of one certificate has the certificate's key, and refuses values that are not anchors or policies")
-  func singleCertificate() throws {
+  @Test("A trust refuses values that are not anchors or policies")
+  func badAnchorsAndPolicies() throws {
     let leaf = try leaf()
     let trust = try makeTrust(leaf)
     #expect(SecTrustSetAnchorCertificates(trust, ["x"] as NSArray) == errSecParam)
     #expect(SecTrustSetPolicies(trust, leaf) == errSecParam)
+  }
+
+  @Test("A trust of one certificate has the certificate's key, and no certificate at any other index")
+  func singleCertificate() throws {
+    let leaf = try leaf()
+    let trust = try makeTrust(leaf)
     #expect(SecTrustGetCertificateAtIndex(trust, -1) == nil && SecTrustGetCertificateAtIndex(trust, 1_000) == nil)
     #expect(SecTrustCopyKey(trust) != nil && SecTrustCopyKey(trust) == SecCertificateCopyKey(leaf))
     #expect(CFGetTypeID(trust) == SecTrustGetTypeID() && SecTrustGetTypeID() != SecPolicyGetTypeID())

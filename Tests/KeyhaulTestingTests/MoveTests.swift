@@ -13,7 +13,7 @@ struct MoveTests {
     try phone.run { SignIn.remember() }
   }
 
-  @Test("The four moves of an item depend on the encryption of the backup and on the hardware key")
+  @Test("The outcomes of an item's four moves depend on the backup's encryption and on the device key")
   func allFour() throws {
     let moves = try phone.moves()
     #expect(
