@@ -76,6 +76,7 @@ class Identity:
 
     def __init__(self, name, issuer=None):
         digest = hashlib.sha256(f"keyhaul fixture {SEED} {name}".encode()).digest()
+        # The shift keeps the scalar below the order of the curve.
         self.key = ec.derive_private_key(int.from_bytes(digest, "big") >> 1, ec.SECP256R1())
         self.name = x509.Name([
             x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Example"), x509.NameAttribute(NameOID.COMMON_NAME, name)
@@ -106,6 +107,7 @@ class Identity:
 
     def certificate_item(self, protection, changed, label, **attributes):
         """Return the description of an item with the certificate."""
+        # DER integers are signed, so the highest bit is 0.
         serial_bytes = self.serial.to_bytes((self.serial.bit_length() + 8) // 8, "big")
         return item(
             "certificate", protection, data(self.certificate), changed, labl=label, ctyp=3, cenc=3,
@@ -113,7 +115,7 @@ class Identity:
             slnr=data(serial_bytes), skid=data(self.hash), pkhh=data(self.hash), **attributes)
 
     def key_item(self, protection, changed, label, secret, **attributes):
-        """Return the description of an item with the key."""
+        """Return the description of an item with the key: a private EC key (type 73) of 256 bits, with its rights."""
         rights = dict(
             kcls=1, type=73, bsiz=256, esiz=256, perm=1, priv=1, modi=1, encr=0, decr=1, drve=1, sign=1, vrfy=0,
             snrc=0, vyrc=0, wrap=0, unwp=1, extr=1, next=0, sens=0, asen=0, crtr=0)

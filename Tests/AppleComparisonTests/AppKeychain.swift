@@ -97,6 +97,7 @@ struct AppKeychain: ComparedKeychain {
 
   func obstacle(to row: CallRow) -> String? {
     let conditions = Set(row.device)
+    // `shop>genp acct=a` is an item of the app `shop`.
     if row.app != "mail" || row.given.contains(where: { $0.contains(">") }) { return "another app" }
     if !conditions.isDisjoint(with: ["locked", "boot"]) { return "a device that is locked or was restarted" }
     if conditions.contains("no-passcode") { return "a device without a passcode" }
@@ -110,6 +111,7 @@ struct AppKeychain: ComparedKeychain {
 
   private func needsPasscode(_ queries: String) -> Bool {
     if queries.contains("pdmn=akpu") { return true }
+    // An access control is `accc=ac:class:flag+flag`.
     return queries.split(separator: " ").contains { word in
       let parts = word.split(separator: ":")
       return parts.first == "accc=ac" && parts.count == 3 && !["none", "ask-delete"].contains(parts[2])

@@ -69,7 +69,8 @@ struct CallComparison {
     return isExpected ? nil : Self.outcome(status, shape)
   }
 
-  /// Adds an item of a row as the app `mail`, or as the app in front of a `>`.
+  /// Adds an item that exists before a row's call. The app `mail` adds the item, or the app in front of a `>`, as in
+  /// `shop>genp acct=a`.
   private static func add(
     _ text: String, to keychain: some ComparedKeychain, _ builder: inout QueryBuilder
   ) throws -> OSStatus {

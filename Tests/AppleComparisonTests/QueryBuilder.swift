@@ -45,7 +45,7 @@ struct QueryBuilder {
       let value = word[word.index(after: equals)...].replacingOccurrences(of: "{_}", with: " ")
       query[String(word[..<equals])] = try self.value(value)
     }
-    // The attributes of a real certificate do not belong to another class.
+    // A real certificate has attributes, which are not valid for another class. The row needs one without attributes.
     if text.contains("v_Ref=cert"), query["class"] != nil {
       throw NotRun(reason: "a certificate without attributes")
     }
@@ -69,7 +69,7 @@ struct QueryBuilder {
     case "[]": return NSArray()
     case "[d]": return NSArray(array: [Data([0x30, 0])])
     case "ref20": return try parsed(reference, text)
-    // The table's items have the first row of their database.
+    // The class in four bytes and the row number. The table's items are in the first row of their database.
     case "ref12": return try parsed(reference, text).prefix(4) + Data([0, 0, 0, 0, 0, 0, 0, 1])
     case "cert": return try certificate()
     default: return text

@@ -83,6 +83,7 @@ struct BackupTests {
     let phone = try phone()
     let client = MemoryClient()
     _ = client.run(request("Backup", phone), on: phone.served)
+    // The messages that create directories are not compared.
     #expect(
       client.messages.filter { $0 != "DLMessageCreateDirectory" } == [
         "DLMessageVersionExchange", "DLMessageDeviceReady", "DLMessageProcessMessage", "DLMessageDownloadFiles",
@@ -95,6 +96,7 @@ struct BackupTests {
   @Test("A backup is refused if the client's disk has only the reserved space free")
   func noSpace() throws {
     let phone = try phone()
+    // 128 MiB must remain free on the client's disk.
     let client = MemoryClient(freeByteCount: 128 << 20)
     #expect(client.run(request("Backup", phone), on: phone.served) == ErrorCode.noSpace)
     #expect(client.files.isEmpty)
@@ -120,6 +122,7 @@ struct BackupTests {
     }
     let revisionBefore = try revision(of: phone)
     let byteCount = try self.byteCount(ofRestoreOf: files, from: phone)
+    // A restore reads the backup's files. A failed restore would read less.
     #expect(byteCount > 10_000)
     // The last bytes only end the conversation, after the restore is committed.
     for count in stride(from: 0, to: byteCount - 200, by: max(1, byteCount / 150)) {
@@ -242,6 +245,7 @@ struct BackupTests {
   func invalidPasswords() throws {
     let phone = try phone()
     #expect(setPassword("old", of: phone) == ErrorCode.success)
+    // A password may have up to 1,024 bytes.
     for newPassword in [PropertyValue.string(String(repeating: "a", count: 1_025)), .data([0x61])] {
       let request = passwordChange(of: phone, from: .string("old"), to: newPassword)
       #expect(MemoryClient().run(request, on: phone.served) == ErrorCode.other)
@@ -360,10 +364,11 @@ struct BackupTests {
     #expect(try accounts(on: phone) == ["mail", "token"])
   }
 
-  @Test("An interrupted restore leaves no files in the device's folder")
+  @Test("An interrupted restore leaves no staged files in the device's folder")
   func staging() throws {
     let phone = try phone()
     let files = try makeBackup(of: phone)
+    // A complete restore reads more than 10,000 bytes.
     _ = MemoryClient(files: files, readableByteCount: 9_000).run(request("Restore", phone), on: phone.served)
     let names = try FileManager.default.contentsOfDirectory(atPath: phone.served.device.directory)
     #expect(!names.contains("staged"))

@@ -66,7 +66,7 @@ struct ChangedMessageTests {
       case 0: bytes[index] = UInt8.random(in: 0...255, using: &random)
       case 1: bytes.remove(at: index)
       case 2: bytes.insert(UInt8.random(in: 0...255, using: &random), at: index)
-      default: bytes.removeLast(bytes.count - index)
+      default: bytes.removeLast(bytes.count - index)  // Cuts the stream off.
       }
     }
     return bytes
@@ -82,6 +82,7 @@ struct ChangedMessageTests {
     let files = try Self.files(of: phone)
     let server = try DeviceServer([phone.served], at: .loopback(port: 0, usesIPv6: false)) { _ in }
     let messages = try Messages(of: layer, for: phone)
+    // With fewer first messages, the streams would be too much alike.
     try #require(messages.initial.count >= 3)
     let openingChannel = ScriptedChannel(messages.opening)
     var random = SeededRandom(seed: 52)

@@ -73,7 +73,7 @@ struct LockdownTests {
     }
   }
 
-  @Test("The log has a line for each request, with its names and no other value")
+  @Test("The log has a line for each request, with the names in the request and no other values")
   func log() throws {
     let phone = try ServedPhone()
     var lockdown = LockdownConversation(phone.served)
@@ -128,11 +128,12 @@ struct LockdownTests {
     #expect([authorizer.decide(), authorizer.decide(), authorizer.decide()] == [.granted, .refused, .refused])
   }
 
-  @Test("An issued port can be claimed once, and up to 64 issued ports can be unused")
+  @Test("An issued port can be claimed once, and up to 64 ports can be unused until their pairing is removed")
   func ports() throws {
     let ports = ServicePorts()
     let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))
     let port = try #require(ports.issue(.backup, for: pairing))
+    // The dynamic ports.
     #expect((49152...65535).contains(port))
     #expect(ports.claim(port: port + 1) == nil)
     #expect(ports.claim(port: port)?.service == .backup)
@@ -160,6 +161,7 @@ struct LockdownTests {
     let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))
     try phone.served.add(pairing)
     let host = MultiplexerHost([phone.served])
+    // A frame begins with its length in four bytes.
     let record = try PropertyListFrame.bytes(of: .dictionary(["HostID": .string(pairing.hostID)]), as: .binary)
       .dropFirst(4)
     #expect(

@@ -77,12 +77,12 @@ struct MaliciousClientTests {
       try DeviceLink(ScriptedChannel(length)).receiveFile(named: "a", atMost: 1) { _ in }
     }
     #expect(throws: BackupServiceError.self) {
-      let name = DeviceLink.lengthAndBytes([97])
+      let name = DeviceLink.lengthAndBytes(Array("a".utf8))
       return try DeviceLink(ScriptedChannel(name + length)).receiveFile(named: "a", atMost: 1) { _ in }
     }
   }
 
-  @Test("AFC paths cannot leave the shared tree")
+  @Test("AFC paths cannot leave the shared tree, and must be UTF-8 of at most 1,024 bytes")
   func conduitPaths() {
     #expect(SharedFiles.normalized(Array("/../../etc/passwd".utf8)) == "/etc/passwd")
     #expect(SharedFiles.normalized(Array("a/./b/../c".utf8)) == "/a/c")

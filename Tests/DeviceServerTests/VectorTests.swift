@@ -64,7 +64,7 @@ struct VectorTests {
     #expect(layers == Self.framedLayers.union(["usbmuxd", "afc", "devicelink-files"]))
   }
 
-  @Test("The three encodings of −13 are read as −13")
+  @Test("The three captured encodings of the status −13 are read as −13")
   func statusCodes() throws {
     for name in ["dl.DownloadFiles.missing.old.answer", "dl.DownloadFiles.missing.new.answer", "dl.status.multi.pmd"] {
       let channel = ScriptedChannel(try ProtocolVector.named(name).bytes)
@@ -74,7 +74,7 @@ struct VectorTests {
     }
   }
 
-  @Test("A port number is read with its two bytes exchanged")
+  @Test("A port number is read with its two bytes exchanged, because clients send it in network byte order")
   func portNumbers() throws {
     for entry in try #require(try ProtocolVector.file()["portNumbers"] as? [[String: Int]]) {
       let port = try #require(entry["port"])
@@ -192,6 +192,7 @@ struct FileStreamTests {
       let channel = ScriptedChannel(stream + answer, maximumReadCount: maximumReadCount)
       let bytes = try DeviceLink(channel).downloadBytes(Self.path, atMost: 1 << 20)
       #expect(bytes?.starts(with: Array("bplist00".utf8)) == true)
+      // The size of the captured file.
       #expect(bytes?.count == 58)
     }
   }
@@ -213,6 +214,7 @@ struct FileStreamTests {
     #expect(throws: DeviceLink.protocolError("the client sent another file")) {
       try DeviceLink(ScriptedChannel(stream)).downloadBytes("55A16284-5725385955A4A8EF/Manifest.pl", atMost: 1 << 20)
     }
+    // The captured file has 58 bytes.
     #expect(throws: DeviceLink.protocolError("a file of more than 57 bytes")) {
       try DeviceLink(ScriptedChannel(stream)).downloadBytes(Self.path, atMost: 57)
     }

@@ -8,7 +8,7 @@ struct AttributeConversionTests {
   private static let date = PropertyValue.date(.reference)
 
   @Test(
-    "A number attribute accepts integers, booleans and canonical decimal text, and keeps other text",
+    "A number attribute converts whole numbers, booleans and canonical 32-bit text to integers, and keeps other text",
     arguments: [
       (PropertyValue.integer(7), PropertyValue.integer(7)), (.boolean(true), .integer(1)),
       (.boolean(false), .integer(0)),
@@ -41,17 +41,21 @@ struct AttributeConversionTests {
     #expect(AttributeConversion.convert(.data([9]), for: .data) == .data([9]))
   }
 
-  @Test("A text attribute accepts UTF-8 data but no numbers, and a date attribute accepts only dates")
-  func textAndDates() {
+  @Test("A text attribute accepts UTF-8 data but no numbers")
+  func text() {
     #expect(AttributeConversion.convert(.data([0xC3, 0xA9]), for: .string) == .string("é"))
     #expect(AttributeConversion.convert(.data([0xFF]), for: .string) == nil)
     #expect(AttributeConversion.convert(.integer(1), for: .string) == nil)
+  }
+
+  @Test("A date attribute accepts only dates")
+  func dates() {
     #expect(AttributeConversion.convert(Self.date, for: .creationDate) == Self.date)
     #expect(AttributeConversion.convert(.integer(0), for: .date) == nil)
     #expect(AttributeConversion.convert(.string("2001"), for: .modificationDate) == nil)
   }
 
-  @Test("A UUID attribute accepts 0 or 16 bytes")
+  @Test("A UUID attribute accepts data of 0 or 16 bytes, and no text")
   func identifiers() {
     for count in 0...33 {
       let value = PropertyValue.data([UInt8](repeating: 1, count: count))

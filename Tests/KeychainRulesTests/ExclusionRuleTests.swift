@@ -108,7 +108,7 @@ struct SystemBoundTests {
     }
   }
 
-  @Test("Four services in the group apple are system-bound, with their account if they have one")
+  @Test("Three services in the group apple are system-bound, one of them only for two accounts")
   func services() {
     for (service, account) in [
       ("com.apple.managedconfiguration", "Public"), ("com.apple.managedconfiguration", "Private"),

@@ -14,6 +14,8 @@ struct ImportDecisionTests {
     let incoming: (date: Double?, digest: [UInt8])
     let existing: ExistingRow.State?
     let outcome: ImportResolution.Effect
+    /// The modification date of the resolution. An item that replaces another with the same date gets a date that is a
+    /// millisecond later.
     let dateAfter: Double?
     var testDescription: String { name }
   }

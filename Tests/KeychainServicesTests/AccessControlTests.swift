@@ -37,7 +37,7 @@ struct AccessControlTests {
   // MARK: Creation
 
   @Test(
-    "Contradictory access control flags are errSecParam (-50)",
+    "An access control can be created only from flags that do not contradict each other, otherwise errSecParam (-50)",
     arguments: [
       ([.or, .and, .biometryAny, .devicePasscode], false), ([.biometryAny, .biometryCurrentSet, .or], false),
       ([.userPresence, .biometryAny], false), ([.userPresence, .devicePasscode], false), ([], true),
@@ -78,7 +78,7 @@ struct AccessControlTests {
   }
 
   @Test(
-    "A read that forbids the prompt is -25308, and a read that skips guarded items finds nothing, without a prompt")
+    "Without a prompt, a read that forbids it fails with -25308, and a read that skips guarded items finds nothing")
   func interaction() throws {
     phone.authenticationOutcome = .allow
     #expect(try add([.biometryAny]) == errSecSuccess)
@@ -113,7 +113,7 @@ struct LAContextTests {
 
   init() throws { phone = try DefaultKeychain.client() }
 
-  /// Returns the code of the LAError that a closure throws, or `nil`.
+  /// Returns the code of the LAError that a closure throws, or `nil` if it throws none.
   private func code(_ body: () async throws -> Void) async -> LAError.Code? {
     do {
       try await body()
@@ -155,7 +155,7 @@ struct LAContextTests {
     #expect(error?.code == LAError.passcodeNotSet.rawValue)
   }
 
-  @Test("A successful authentication of a context is reused by keychain calls with that context")
+  @Test("Keychain calls reuse the successful authentication of their context until the context is invalidated")
   func reuse() async throws {
     try addGuarded()
     phone.authenticationOutcome = .allow
@@ -171,7 +171,7 @@ struct LAContextTests {
         == .invalidContext)
   }
 
-  @Test("A context that forbids interaction fails without a prompt, and a context's reason is the text of the prompt")
+  @Test("A context that forbids interaction fails without a prompt")
   func interaction() async throws {
     try addGuarded()
     phone.authenticationOutcome = .allow
@@ -181,9 +181,15 @@ struct LAContextTests {
     #expect(
       await code { try await silentContext.evaluatePolicy(.deviceOwnerAuthentication, localizedReason: "") }
         == .notInteractive)
-    let interactiveContext = LAContext()
-    interactiveContext.localizedReason = "Pay the baker"
-    #expect(read(interactiveContext) == errSecSuccess)
+  }
+
+  @Test("The reason of a context is the text of the prompt")
+  func reason() throws {
+    try addGuarded()
+    phone.authenticationOutcome = .allow
+    let context = LAContext()
+    context.localizedReason = "Pay the baker"
+    #expect(read(context) == errSecSuccess)
     #expect(phone.device.user.requests.last?.prompt == "Pay the baker")
   }
 

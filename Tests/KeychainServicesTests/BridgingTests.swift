@@ -44,7 +44,7 @@ struct BridgingTests {
     #expect(attributes[kSecAttrAccessible as String] as? String == kSecAttrAccessibleWhenUnlocked as String)
   }
 
-  @Test("The return keys determine what a search returns for each item, and the match limit whether it is an array")
+  @Test("The return keys determine the type of a search's result, and the match limit determines if it is an array")
   func shapes() throws {
     for name in ["a", "b"] {
       #expect(add([kSecAttrAccount as String: name, kSecValueData as String: Data(name.utf8)]) == errSecSuccess)

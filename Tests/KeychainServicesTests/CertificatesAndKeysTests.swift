@@ -32,22 +32,27 @@ struct CertificatesAndKeysTests {
     return try #require(SecKeyCreateWithData(keyData as CFData, attributes as CFDictionary, nil))
   }
 
-  @Test("A certificate provides its data, name, and serial number, and invalid data is refused")
+  @Test("A certificate provides its data, name, and serial number")
   func certificates() throws {
     let certificate = try certificate()
     #expect(SecCertificateCopyData(certificate) as Data == certificateData)
     #expect(SecCertificateCopySubjectSummary(certificate) as String? == "Änna  von Beispiel")
     #expect(SecCertificateCopySerialNumberData(certificate, nil) as Data? == Data([0x00, 0x80, 0xFF]))
-    #expect(SecCertificateCreateWithData(nil, Data("no certificate".utf8) as CFData) == nil)
-    #expect(SecCertificateCreateWithData(nil, certificateData.dropLast() as CFData) == nil)
     #expect(CFGetTypeID(certificate) == SecCertificateGetTypeID())
   }
 
+  @Test("No certificate is created from invalid or truncated data")
+  func invalidCertificates() {
+    #expect(SecCertificateCreateWithData(nil, Data("no certificate".utf8) as CFData) == nil)
+    #expect(SecCertificateCreateWithData(nil, certificateData.dropLast() as CFData) == nil)
+  }
+
   @Test(
-    "Keys of every type provide their data and attributes, and a key's public key is the public key of its pair",
+    "Keys of every type provide their data, their attributes and the public key of their pair",
     arguments: ["RSA 2048", "P-256", "P-384", "P-521"])
   func keys(name: String) throws {
     let vector = try vector("keys", named: name)
+    // Type 42 is RSA.
     let type = try vector["type"].integer == 42 ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeEC
     let size = try vector["size"].integer
     let publicKeyData = Data(try vector["public_hex"].bytes)
@@ -131,14 +136,15 @@ struct CertificatesAndKeysTests {
     #expect(result is SecIdentity)
   }
 
-  @Test("The public key of a certificate is the public key of its identity")
+  @Test("The public key of a certificate is the public key of its private key")
   func certificateKey() throws {
     let key = try #require(SecCertificateCopyKey(certificate()))
     #expect(try key == #require(SecKeyCopyPublicKey(privateKey())))
   }
 
   @Test(
-    "A random key pair is valid, and its external representation creates the same key",
+    "A random key differs from others, equals the key created from its representation, and is not stored",
+    // The type (73 is EC, 42 is RSA), the size in bits, and the size of the representation in bytes.
     arguments: [("73", 256, 97), ("73", 384, 145), ("73", 521, 199), ("42", 2048, nil)] as [(String, Int, Int?)])
   func randomKeys(_ type: String, _ size: Int, _ byteCount: Int?) throws {
     let parameters: [CFString: Any] = [kSecAttrKeyType: type as CFString, kSecAttrKeySizeInBits: size]
@@ -155,7 +161,7 @@ struct CertificatesAndKeysTests {
     #expect(SecItemCopyMatching(storedKeys as CFDictionary, nil) == errSecItemNotFound)
   }
 
-  @Test("Permanent keys of a pair are stored in the keychain with their own attributes")
+  @Test("Only the permanent key of a pair is stored in the keychain, with its own and the pair's attributes")
   func permanentKeys() throws {
     let tag = Data("generated".utf8)
     let parameters: [CFString: Any] = [
@@ -175,7 +181,7 @@ struct CertificatesAndKeysTests {
     #expect(SecItemCopyMatching(publicKeys as CFDictionary, nil) == errSecItemNotFound)
   }
 
-  @Test("Creating an impossible key fails with the status of the reason")
+  @Test("Creating an impossible or forbidden key fails with the status for its reason")
   func impossibleKeys() throws {
     let ec = kSecAttrKeyTypeECSECPrimeRandom
     let cases: [(parameters: [CFString: Any], status: OSStatus)] = [
@@ -232,6 +238,7 @@ struct CertificatesAndKeysTests {
     if let storedNumber {
       #expect(storedType as? Int == storedNumber)
     } else {
+      // AES: 0x80000001 does not fit in a 32-bit integer.
       #expect(storedType as? String == type && type == "2147483649")
     }
 

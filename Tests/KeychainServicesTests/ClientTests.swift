@@ -11,10 +11,10 @@ private var item: [CFString: Any] { [kSecClass: kSecClassGenericPassword, kSecAt
 private func add() -> OSStatus { SecItemAdd(item as CFDictionary, nil) }
 private func find() -> OSStatus { SecItemCopyMatching(item as CFDictionary, nil) }
 
-/// The only tests that change the client of the process.
+/// The only tests that change the client of the process, so no other test can interfere.
 @Suite("The keychain client of the process", .serialized)
 struct ProcessClientTests {
-  @Test("Without a client, the process uses the same new device until another client is set")
+  @Test("A process without a client gets a new device, and uses it until another client is set")
   func choosing() throws {
     defer { DefaultKeychain.use(nil) }
     DefaultKeychain.use(nil)
@@ -99,9 +99,9 @@ struct ClientTests {
       for _ in 0..<100 {
         group.addTask {
           try await DefaultKeychain.using(KeychainClient.onNewDevice()) {
-            let before = find()
+            let statusBeforeAdding = find()
             await Task.yield()
-            return [before, add(), add()]
+            return [statusBeforeAdding, add(), add()]
           }
         }
       }
@@ -111,7 +111,7 @@ struct ClientTests {
     }
   }
 
-  @Test("Two apps on a device share the items of their common access group only")
+  @Test("Two apps on a device share only the items of their common access group")
   func twoApps() throws {
     let notes = try KeychainClient.onNewDevice(
       app: "notes", accessGroups: ["notes", "shared"],
@@ -127,7 +127,9 @@ struct ClientTests {
     #expect(KeychainClient(notes.device, as: "stranger").perform { add() } == errSecMissingEntitlement)
   }
 
-  /// Adds an item and reads it, and returns a description of the failure; `nil` if both succeed.
+  /// Adds an item and reads it.
+  ///
+  /// - Returns: A description of the failure, or `nil` if both succeed.
   private static func failureOfAddingAndReading(_ name: String) -> String? {
     let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrAccount: name]
     let newItem = item.merging([kSecValueData: Data(name.utf8)]) { $1 }
@@ -187,7 +189,7 @@ struct ClientTests {
 
 @Suite("Lock notifications")
 struct LockNotificationTests {
-  @Test("A temporary device locks without a wait, with a clock that skips ten seconds")
+  @Test("A temporary device locks at once, because its clock skips the ten seconds before the lock")
   func jumpingClock() throws {
     let phone = try KeychainClient.onNewDevice(passcode: "1234")
     let clock = phone.device.environment.clock
@@ -243,6 +245,7 @@ struct LockNotificationTests {
     let environment = try TestEnvironment()
     let phone = try environment.phone()
     #expect(phone.perform { add() } == errSecSuccess)
+    // Another press changes nothing.
     try phone.pressSideButton()
     try phone.pressSideButton()
     #expect(phone.isLocking)
@@ -265,6 +268,7 @@ struct LockNotificationTests {
 
   @Test("An unlock before the end of the ten seconds posts that protected data is available")
   func unlockInTime() throws {
+    // The first notification is posted when the side button is pressed.
     let phone = try TestEnvironment().phone()
     let names = try notifications(of: phone.notificationCenter) {
       try phone.pressSideButton()

@@ -41,7 +41,7 @@ struct ConstantsTests {
     #expect(kSecAttrAccessibleAlwaysThisDeviceOnlyPrivate == kSecAttrAccessibleAlwaysThisDeviceOnly)
   }
 
-  @Test("The attribute constants are defined for their kinds of items")
+  @Test("Each attribute constant is an attribute of its kinds of items")
   func attributes() {
     let common = [
       kSecAttrAccessible, kSecAttrAccessControl, kSecAttrAccessGroup, kSecAttrSynchronizable, kSecAttrCreationDate,
@@ -92,6 +92,7 @@ struct ConstantsTests {
       kSecAttrProtocolDAAP, kSecAttrProtocolEPPC, kSecAttrProtocolIPP, kSecAttrProtocolNNTPS, kSecAttrProtocolLDAPS,
       kSecAttrProtocolTelnetS, kSecAttrProtocolIMAPS, kSecAttrProtocolIRCS, kSecAttrProtocolPOP3S,
     ].map { $0 as String }
+    // The number of protocols in the list, so no two are equal.
     #expect(Set(protocols).count == 31)
     #expect(protocols.allSatisfy { $0.utf8.count == 4 })
     let paddedWithSpace = [kSecAttrProtocolFTP, kSecAttrProtocolSSH, kSecAttrProtocolSMB, kSecAttrProtocolIPP]
@@ -127,9 +128,10 @@ struct ConstantsTests {
       errSecServiceNotAvailable: -67585, errSecVerifyFailed: -67808,
     ]
     #expect(numbers.allSatisfy { $0.key == $0.value })
-    let sentences = try numbers.keys.map { try #require(SecCopyErrorMessageString($0, nil)) as String }
-    #expect(Set(sentences).count == numbers.count)
-    #expect(sentences.allSatisfy { $0.hasSuffix(".") && !$0.contains("SecItem") })
+    let messages = try numbers.keys.map { try #require(SecCopyErrorMessageString($0, nil)) as String }
+    #expect(Set(messages).count == numbers.count)
+    // A message is a sentence, and does not depend on the function that returned the status.
+    #expect(messages.allSatisfy { $0.hasSuffix(".") && !$0.contains("SecItem") })
     #expect(SecCopyErrorMessageString(-7, nil) == "The status -7 is not a keychain status.")
   }
 
@@ -153,8 +155,8 @@ struct ConstantsTests {
       (-25308, "The device is locked, or the call forbids a necessary prompt."),
       (-26275, "The item's bytes cannot be decrypted or read."),
     ] as [(OSStatus, String)])
-  func sentence(_ status: OSStatus, _ expected: String) throws {
-    #expect(try #require(SecCopyErrorMessageString(status, nil)) as String == expected)
+  func message(of status: OSStatus, expectedMessage: String) throws {
+    #expect(try #require(SecCopyErrorMessageString(status, nil)) as String == expectedMessage)
   }
 
   @Test(
@@ -186,7 +188,7 @@ struct ConstantsTests {
       try #require(SecCopyErrorMessageString(status, nil)) as String
     }
     func isUnknown(_ message: String) -> Bool { message.hasSuffix("is not a keychain status.") }
-    // The number next to the range is not a status, so the check below can fail.
+    // Checks that `isUnknown` detects an unknown status, here the number next to the range.
     #expect(try isUnknown(message(-67584)))
     let messages = try statuses.map(message)
     #expect(zip(statuses, messages).filter { isUnknown($1) }.map(\.0) == [])

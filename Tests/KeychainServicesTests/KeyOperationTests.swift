@@ -58,7 +58,7 @@ extension KeyOperations.Example {
   }
 }
 
-/// Returns the value of a call, or the status of its error.
+/// Makes a call, and returns its value or the status of its error.
 private func result<Value>(
   _ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Value?
 ) -> Result<Value, KeyFailure> {
@@ -140,6 +140,7 @@ struct KeyOperationTests {
     for example in key.ciphertexts {
       let name = example.algorithm.rawValue as String
       #expect(decrypted(key.privateKey, example.algorithm, example.output) == .success(example.input), "\(name)")
+      // Raw RSA and PKCS#1 do not authenticate the data.
       guard !name.hasSuffix("raw"), !name.hasSuffix("PKCS1") else { continue }
       for index in [0, example.output.count / 2, example.output.count - 1] {
         let changed = decrypted(key.privateKey, example.algorithm, flipped(example.output, at: index))
@@ -177,7 +178,7 @@ struct KeyOperationTests {
   }
 
   @Test(
-    "Encrypted data decrypts with the private key, and two ciphertexts of the same data differ",
+    "Encrypted data decrypts with the private key, and two ciphertexts of the same data differ except with raw RSA",
     arguments: KeyOperations.all)
   func encrypting(key: KeyOperations) throws {
     for example in key.ciphertexts {

@@ -9,7 +9,9 @@ import Testing
 struct OlderCallTests {
   private static let digest = [UInt8](repeating: 7, count: 32)
 
-  /// Signs the digest. `capacity` is the size of the buffer that the call may use.
+  /// Signs the digest.
+  ///
+  /// - Parameter capacity: The number of bytes that the call may write.
   private func sign(
     _ key: SecKey, _ padding: SecPadding, capacity: Int = 512
   ) -> (status: OSStatus, signature: [UInt8]) {
@@ -44,6 +46,7 @@ struct OlderCallTests {
     let rsa = try #require(KeyOperations.all.first)
     #expect(sign(rsa.privateKey, .PKCS1SHA1).status == errSecParam)
     #expect(sign(rsa.privateKey, .PKCS1MD5).status == errSecParam)
+    // A signature with this key has 256 bytes.
     #expect(sign(rsa.privateKey, .PKCS1, capacity: 255).status == errSecParam)
     #expect(sign(rsa.publicKey, .PKCS1).status == errSecParam)
   }
@@ -62,13 +65,14 @@ struct OlderCallTests {
       var length = keyByteCount
       #expect(SecKeyDecrypt(rsa.privateKey, padding, ciphertext, count, &plaintext, &length) == errSecSuccess)
       #expect(Array(plaintext.prefix(length)) == Self.digest)
+      // The plaintext has 32 bytes.
       var tooSmallLength = 31
       #expect(SecKeyDecrypt(rsa.privateKey, padding, ciphertext, count, &plaintext, &tooSmallLength) == errSecParam)
       #expect(SecKeyEncrypt(curve.publicKey, padding, Self.digest, 32, &ciphertext, &count) == errSecParam)
     }
   }
 
-  @Test("A shared web credential is refused")
+  @Test("Adding a shared web credential fails with errSecMissingEntitlement")
   func sharedCredentials() async {
     let code = await withCheckedContinuation { continuation in
       SecAddSharedWebCredential("example.org", "anna", "secret") { error in
@@ -83,6 +87,7 @@ struct OlderCallTests {
     let password = try #require(SecCreateSharedWebCredentialPassword()) as String
     let groups = password.split(separator: "-")
     #expect(groups.map(\.count) == [3, 3, 3, 3])
+    // The characters that look alike, such as l and 1, are missing.
     for characters in ["abcdefghkmnopqrstuvwxy", "ABCDEFGHJKLMNPQRSTUVWXYZ", "3456789"] {
       #expect(password.contains { characters.contains($0) })
     }
@@ -108,7 +113,7 @@ struct OlderCallTests {
     }
   }
 
-  @Test("The normalized names of a certificate are DER sequences that can be compared")
+  @Test("The normalized names of a certificate are DER, and the issuer's name equals the next subject's in the chain")
   func names() throws {
     let chain = try TrustCase.named("a complete chain of a server").certificates
     let issuer = try #require(SecCertificateCopyNormalizedIssuerSequence(chain[0]) as Data?)
@@ -122,6 +127,7 @@ struct OlderCallTests {
 
   @Test("An NSError of the LocalAuthentication domain converts to LAError, and other errors do not")
   func authenticationErrors() {
+    // All codes of the domain are negative.
     let error: any Error = NSError(domain: LAErrorDomain, code: -5)
     #expect((error as? LAError)?.code == .passcodeNotSet)
     #expect(LAError(_nsError: NSError(domain: LAErrorDomain, code: -2))?.code == .userCancel)

@@ -26,16 +26,17 @@ struct OpenDeviceTests {
   }
 
   @Test(
-    "A session between two calls sees the changes of the first call, and the second call sees the changes of the session"
+    "A session between two calls sees the changes of the earlier call, and the later call sees the session's changes"
   )
   func sessionBetweenCalls() throws {
     let phone = try DefaultKeychain.client()
-    for round in 1...3 {
+    // The device stays open after the first call, so the later repetitions begin with an open device.
+    for repetition in 1...3 {
       #expect(add("anna") == errSecSuccess)
       let (revision, itemCount) = try phone.device.withSession(.reading, verb: "test") {
         (session) throws(KeyhaulError) in (session.record.revision, try session.itemCount)
       }
-      #expect(itemCount == 1, "round \(round)")
+      #expect(itemCount == 1, "repetition \(repetition)")
       try phone.device.withSession(.writing, verb: "test") { (session) throws(KeyhaulError) in
         try session.erase()
       }
@@ -70,7 +71,7 @@ struct OpenDeviceTests {
   }
 
   @Test(
-    "A thread or process that waits for the device gets it between continuous calls of another thread",
+    "A thread or process that waits for the device gets it although another thread makes calls continuously",
     arguments: [false, true])
   func waiting(asAnotherProcess: Bool) throws {
     // Uses the system's clock, because the clock of temporary devices skips waits.

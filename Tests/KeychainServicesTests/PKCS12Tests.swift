@@ -37,7 +37,9 @@ struct PKCS12Case: CustomTestStringConvertible, Sendable {
 
   static func named(_ name: String) throws -> PKCS12Case { try #require(all.first { $0.name == name }) }
 
-  /// Imports the file, or other data, with the file's password.
+  /// Imports the file with its password.
+  ///
+  /// - Parameter otherData: The data to import instead of the file, with the same password.
   func open(_ otherData: Data? = nil) -> (status: OSStatus, items: [[String: Any]]?) {
     var items: CFArray?
     let options = password.map { [kSecImportExportPassphrase: $0] as NSDictionary } ?? NSDictionary()
@@ -85,9 +87,9 @@ struct PKCS12Tests {
   /// Checks that the certificate verifies a signature of the key.
   private func checkSignature(of privateKey: SecKey, with certificate: SecCertificate) throws {
     let message = Data("signed".utf8) as CFData
-    let isCurve = SecKeyIsAlgorithmSupported(privateKey, .sign, .ecdsaSignatureMessageX962SHA256)
+    let isEllipticCurveKey = SecKeyIsAlgorithmSupported(privateKey, .sign, .ecdsaSignatureMessageX962SHA256)
     let algorithm: SecKeyAlgorithm =
-      isCurve ? .ecdsaSignatureMessageX962SHA256 : .rsaSignatureMessagePKCS1v15SHA256
+      isEllipticCurveKey ? .ecdsaSignatureMessageX962SHA256 : .rsaSignatureMessagePKCS1v15SHA256
     let signature = try #require(SecKeyCreateSignature(privateKey, algorithm, message, nil))
     let publicKey = try #require(SecCertificateCopyKey(certificate))
     #expect(SecKeyVerifySignature(publicKey, algorithm, message, signature, nil))
@@ -152,7 +154,7 @@ struct PKCS12Tests {
     #expect(SecItemCopyMatching(query as CFDictionary, nil) == errSecSuccess)
   }
 
-  @Test("A key pair of an impossible size is errSecParam, and no key is returned")
+  @Test("Generating a key pair of an impossible size fails with errSecParam and returns no key")
   func impossibleKeyPair() {
     var publicKey: SecKey?
     var privateKey: SecKey?
@@ -161,7 +163,7 @@ struct PKCS12Tests {
     #expect(publicKey == nil && privateKey == nil)
   }
 
-  @Test("A certificate and any key form an identity")
+  @Test("An identity can be created from a certificate and a key that do not belong together")
   func createdIdentity() throws {
     let item = try #require(try PKCS12Case.named("RSA").open().items?.first)
     let certificate = try #require((item[kSecImportItemCertChain as String] as? [SecCertificate])?.first)

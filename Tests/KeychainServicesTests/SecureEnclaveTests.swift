@@ -10,6 +10,7 @@ struct SecureEnclaveTests {
   private static var message: CFData { Data("message".utf8) as CFData }
   private static let algorithm = SecKeyAlgorithm.ecdsaSignatureMessageX962SHA256
 
+  /// Returns the parameters of a key. With flags, the key has an access control instead of an accessibility attribute.
   private func parameters(
     _ accessible: CFString = kSecAttrAccessibleWhenUnlockedThisDeviceOnly, permanent: Bool = false,
     flags: SecAccessControlCreateFlags? = nil
@@ -42,7 +43,7 @@ struct SecureEnclaveTests {
     return 0
   }
 
-  @Test("A Secure Enclave key signs with P-256 only, and does not verify")
+  @Test("A Secure Enclave key signs with ECDSA only, and does not verify")
   func signing() throws {
     let key = try key(parameters())
     #expect(try statusOfSigning(key) == 0)
@@ -71,6 +72,7 @@ struct SecureEnclaveTests {
     let key = try key(parameters())
     let publicKey = try #require(SecKeyCopyPublicKey(key))
     let publicKeyData = try #require(SecKeyCopyExternalRepresentation(publicKey, nil) as Data?)
+    // The format byte 4, and two coordinates of 32 bytes.
     #expect(publicKeyData.count == 65 && publicKeyData.first == 4)
     let ecies = SecKeyAlgorithm.eciesEncryptionCofactorVariableIVX963SHA256AESGCM
     let ciphertext = try #require(SecKeyCreateEncryptedData(publicKey, ecies, Self.message, nil))
@@ -129,22 +131,29 @@ struct SecureEnclaveTests {
     #expect(SecKeyCreateRandomKey(try parameters(), nil) == nil, "the class key is not in memory")
   }
 
-  @Test("A Secure Enclave key works on no other phone, and is in no backup")
+  @Test("A Secure Enclave key works on no other phone")
   func bound() throws {
-    let environment = try TestEnvironment.current
     let key = try key(parameters(kSecAttrAccessibleAfterFirstUnlock, permanent: true))
-    let otherPhone = try environment.phone()
+    let otherPhone = try TestEnvironment.current.phone()
     #expect(try DefaultKeychain.using(otherPhone) { try statusOfSigning(key) } == Int(errSecDecode))
+    #expect(try statusOfSigning(key) == 0)
+  }
+
+  @Test("A Secure Enclave key is in no backup")
+  func neverInBackup() throws {
+    let environment = try TestEnvironment.current
+    _ = try key(parameters(kSecAttrAccessibleAfterFirstUnlock, permanent: true))
     let backup = try environment.backUp(DefaultKeychain.client(), password: TestEnvironment.password)
     let newPhone = try environment.phone()
     try environment.restore(backup, password: TestEnvironment.password, onto: newPhone)
     let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("enclave".utf8)]
     #expect(DefaultKeychain.using(newPhone) { SecItemCopyMatching(query as CFDictionary, nil) } == errSecItemNotFound)
-    #expect(try statusOfSigning(key) == 0)
+    #expect(SecItemCopyMatching(query as CFDictionary, nil) == errSecSuccess)
   }
 
   @Test(
     "A Secure Enclave key of another type, size or token cannot be created",
+    // An RSA key (type 42), a P-384 key, and a key on another token.
     arguments: [
       ("type", "42", errSecParam), ("bsiz", "384", errSecParam), ("tkid", "com.example.token", errSecUnimplemented),
     ] as [(String, String, OSStatus)])

@@ -78,6 +78,7 @@ struct TrustTests {
     #expect(evaluatedChain.first == chain.certificates.first)
     if let length = chain.length {
       #expect(evaluatedChain.count == length && SecTrustGetCertificateCount(trust) == length)
+      // The chain ends with an anchor.
       #expect(evaluatedChain.last.map(chain.anchors.contains) == true)
     }
     if let error {
@@ -87,7 +88,7 @@ struct TrustTests {
     }
   }
 
-  @Test("A trust requires all of its policies, and changed policies invalidate its result")
+  @Test("A trust is evaluated with all of its policies, and changed policies invalidate its result")
   func policies() throws {
     let chain = try TrustCase.named("a complete chain of a server")
     let trust = try chain.trust([SecPolicyCreateBasicX509(), chain.secPolicy] as NSArray)
@@ -136,28 +137,34 @@ struct TrustTests {
     return try #require(trust)
   }
 
-  @Test("A trust can be created only from certificates and policies, and from at most 100 certificates")
+  @Test("A trust can be created only from 1 to 100 certificates and from policies")
   func badInput() throws {
     let leaf = try leaf()
-    let hundred = [SecCertificate](repeating: leaf, count: 100)
+    let hundredCertificates = [SecCertificate](repeating: leaf, count: 100)
     let invalidInputs: [(certificates: CFTypeRef, policies: CFTypeRef?)] = [
       (NSArray(), nil), (NSString(string: "x"), nil), (NSArray(array: [leaf, "x"]), nil),
-      (NSArray(array: hundred + [leaf]), nil), (leaf, NSArray()), (leaf, leaf),
+      (NSArray(array: hundredCertificates + [leaf]), nil), (leaf, NSArray()), (leaf, leaf),
     ]
     for (certificates, policies) in invalidInputs {
       var trust: SecTrust?
       #expect(SecTrustCreateWithCertificates(certificates, policies, &trust) == errSecParam)
       #expect(trust == nil)
     }
-    #expect(try !SecTrustEvaluateWithError(makeTrust(NSArray(array: hundred)), nil))
+    #expect(try !SecTrustEvaluateWithError(makeTrust(NSArray(array: hundredCertificates)), nil))
   }
 
-  @Test("A trust of one certificate has the certificate's key, and refuses values that are not anchors or policies")
-  func singleCertificate() throws {
+  @Test("A trust refuses values that are not anchors or policies")
+  func badAnchorsAndPolicies() throws {
     let leaf = try leaf()
     let trust = try makeTrust(leaf)
     #expect(SecTrustSetAnchorCertificates(trust, ["x"] as NSArray) == errSecParam)
     #expect(SecTrustSetPolicies(trust, leaf) == errSecParam)
+  }
+
+  @Test("A trust of one certificate has the certificate's key, and no certificate at any other index")
+  func singleCertificate() throws {
+    let leaf = try leaf()
+    let trust = try makeTrust(leaf)
     #expect(SecTrustGetCertificateAtIndex(trust, -1) == nil && SecTrustGetCertificateAtIndex(trust, 1_000) == nil)
     #expect(SecTrustCopyKey(trust) != nil && SecTrustCopyKey(trust) == SecCertificateCopyKey(leaf))
     #expect(CFGetTypeID(trust) == SecTrustGetTypeID() && SecTrustGetTypeID() != SecPolicyGetTypeID())

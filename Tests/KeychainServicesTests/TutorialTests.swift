@@ -6,8 +6,7 @@ import Testing
 @Suite("Tutorial pages")
 struct TutorialTests {
   private static let template = "docs/Templates/AppKeychainTests"
-  /// The test files of each page. On the page, a block that begins with an import begins a file, and other blocks
-  /// continue it.
+  /// The test files of each page, without their extensions, in the order of the page.
   private static let pages = [
     "1-password-manager": ["PasswordManagerTutorial"], "2-duplicates": ["DuplicateTutorial"],
     "3-keychain-wrapper": ["KeychainWrapperTutorial"], "4-on-off-game": ["OnOffTutorial"],
@@ -26,16 +25,17 @@ struct TutorialTests {
     page == "TestYourAppsMigration" ? template : "Tests/KeychainServicesTests/Tutorials"
   }
 
-  private static func names(in directory: String, _ type: String) throws -> Set<String> {
+  /// Returns the names of the files with an extension such as `.md`, without it.
+  private static func names(in directory: String, withExtension type: String) throws -> Set<String> {
     let files = try FileManager.default.contentsOfDirectory(atPath: Repository.root.appending(path: directory).path)
     return Set(files.filter { $0.hasSuffix(type) }.map { String($0.dropLast(type.count)) })
   }
 
-  @Test("Each tutorial page has a test file, and each test file has a page")
+  @Test("Each tutorial page is listed in this suite, and each test file belongs to a page")
   func complete() throws {
-    #expect(try Self.names(in: "docs/Tutorials", ".md") == Set(Self.pages.keys))
+    #expect(try Self.names(in: "docs/Tutorials", withExtension: ".md") == Set(Self.pages.keys))
     #expect(
-      try Self.names(in: "Tests/KeychainServicesTests/Tutorials", ".swift")
+      try Self.names(in: "Tests/KeychainServicesTests/Tutorials", withExtension: ".swift")
         == Set(Self.pages.filter { Self.folder(of: $0.key) != Self.template }.values.joined()))
     let template = Repository.root.appending(path: Self.template)
     let files = try #require(FileManager.default.enumerator(atPath: template.path)).compactMap { $0 as? String }
@@ -51,6 +51,7 @@ struct TutorialTests {
       block.components(separatedBy: "```\n").first
     }
     var filesOnPage: [String] = []
+    // A block that begins with an import or with the version of a package begins a file. Other blocks continue it.
     for block in blocks {
       if filesOnPage.isEmpty || block.hasPrefix("import ") || block.hasPrefix("// swift-tools-version") {
         filesOnPage.append(block)

@@ -36,17 +36,20 @@ struct FailureOutputTests {
     #expect("\(Fate.migrates)" == "migrates")
   }
 
-  @Test(
-    "The output for a misspelled name suggests a similar one, and the fate is neither equal nor unequal to any outcome"
-  )
-  func typo() {
+  @Test("The fate of a misspelled name is neither equal nor unequal to an outcome")
+  func typoInExpectation() {
     let typo = move["sesion token"]
     #expect(typo == .absent)
+    // Neither comparison is true, so a test with a misspelled name fails in either case.
     #expect(!(typo == .migrates) && !(typo != .migrates))
     #expect(!(typo == .staysBehind(.deviceBound)) && !(typo != .staysBehind(.deviceBound)))
     #expect(move["session token"] != .staysBehind(.deviceBound))
+  }
+
+  @Test("The output for a misspelled name suggests a similar one, and lists all items")
+  func typo() {
     #expect(
-      "\(typo)" == """
+      "\(move["sesion token"])" == """
         no item on the phone is called "sesion token"; "session token" is similar
           the phone has:
             generic password "org.example.app/session token" (after first unlock)
@@ -108,6 +111,7 @@ struct FailureOutputTests {
         $0.pathExtension == "db"
       })
     try DatabaseQueue(path: keychain.path).write { database in
+      // Only the session token has the class `ck`.
       try database.execute(sql: "UPDATE genp SET data = substr(data, 1, 20) WHERE pdmn = 'ck'")
     }
     let move = try phone.move(to: .newPhone, backup: .encrypted)
@@ -133,7 +137,7 @@ struct FailureOutputTests {
 
   @Test("The output of a failed test contains no secret")
   func secrecy() {
-    let printed = "\(move) \(move.items) \(move["device id"]) \(move["x"])"
-    #expect(!printed.contains("d-0815") && !printed.contains("t-4711"))
+    let output = "\(move) \(move.items) \(move["device id"]) \(move["x"])"
+    #expect(!output.contains("d-0815") && !output.contains("t-4711"))
   }
 }

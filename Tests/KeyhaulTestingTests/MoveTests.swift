@@ -13,7 +13,7 @@ struct MoveTests {
     try phone.run { SignIn.remember() }
   }
 
-  @Test("The four moves of an item depend on the encryption of the backup and on the hardware key")
+  @Test("The outcomes of an item's four moves depend on the backup's encryption and on the device key")
   func allFour() throws {
     let moves = try phone.moves()
     #expect(
@@ -29,10 +29,10 @@ struct MoveTests {
     #expect(moves.all.map(\.items.count) == [2, 2, 2, 2])
   }
 
-  @Test("Restoring a move gives the new phone exactly the items that the move predicts")
+  @Test("Restoring a move gives the new phone only the items that migrate, and the old phone keeps its items")
   func restored() throws {
-    let new = try phone.move(to: .newPhone, backup: .encrypted).restore()
-    try new.run {
+    let newPhone = try phone.move(to: .newPhone, backup: .encrypted).restore()
+    try newPhone.run {
       #expect(SignIn.secret(of: "session token") == "t-4711")
       #expect(SignIn.secret(of: "device id") == nil)
     }

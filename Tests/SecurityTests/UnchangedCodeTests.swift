@@ -68,7 +68,7 @@ struct UnchangedCodeTests {
     #expect(try store.token(for: "anna") == "two")
   }
 
-  @Test("An attribute can be found by its constant and by its text, as a key of any type")
+  @Test("In a dictionary, an attribute's constant and its text are the same key")
   func keys() throws {
     #expect(AnyHashable(kSecAttrAccount) == AnyHashable("acct"))
     #expect(AnyHashable("acct").hashValue == AnyHashable(kSecAttrAccount).hashValue)
@@ -86,12 +86,13 @@ struct UnchangedCodeTests {
     #expect(context.canEvaluatePolicy(.deviceOwnerAuthentication, error: &problem), "\(String(describing: problem))")
     let control = try #require(
       SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, .userPresence, nil))
-    let isGuardedAllowed = await withCheckedContinuation { continuation in
+    // No user responds, so the evaluation must fail with `notInteractive`.
+    let isAllowedOrFailsOtherwise = await withCheckedContinuation { continuation in
       context.evaluateAccessControl(control, operation: .useItem, localizedReason: "to sign in") { done, error in
         continuation.resume(returning: done || (error as? LAError)?.code != .notInteractive)
       }
     }
-    #expect(!isGuardedAllowed, "no user responds")
+    #expect(!isAllowedOrFailsOtherwise)
     let unconstrained = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, [], nil))
     let isAllowed = await withCheckedContinuation { continuation in
       context.evaluateAccessControl(unconstrained, operation: .useItem, localizedReason: "to sign in") { done, _ in
@@ -136,6 +137,10 @@ struct UnchangedCodeTests {
     let error = NSError(domain: NSOSStatusErrorDomain, code: -25300, userInfo: [NSLocalizedDescriptionKey: "none"])
     let userInfo = CFErrorCopyUserInfo(error) as? [String: Any]
     #expect(userInfo?[NSLocalizedDescriptionKey] as? String == "none")
+  }
+
+  @Test("A bundle key and a four-character code have Apple's values")
+  func constants() {
     #expect(kCFBundleIdentifierKey as String == "CFBundleIdentifier")
     let code: FourCharCode = 0x6765_6E70
     #expect(withUnsafeBytes(of: code.bigEndian, Array.init) == Array("genp".utf8))

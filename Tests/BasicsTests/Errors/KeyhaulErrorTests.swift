@@ -43,14 +43,22 @@ struct KeyhaulErrorTests {
     #expect(error.with() == error)
   }
 
-  @Test("An error of a lower layer keeps its text and stage, and a KeyhaulError is not changed")
+  @Test("A KeyhaulError made from a lower layer's error keeps its text and stage")
   func underlying() {
     let error = KeyhaulError(Refusal())
     #expect(error.code == .underlying && error.underlying is Refusal)
     #expect(error.category == .refused && error.reason == "the rule forbids it" && error.stage == .afterCommit)
+  }
+
+  @Test("A KeyhaulError made from another KeyhaulError is equal to it")
+  func unchanged() {
     let original = KeyhaulError(Self.code, "a fact")
     #expect(KeyhaulError(original as any ExplainedError) == original)
-    #expect(throws: error.with(subject: "phone")) {
+  }
+
+  @Test("A translated error has the given subject")
+  func translated() {
+    #expect(throws: KeyhaulError(Refusal()).with(subject: "phone")) {
       try translatingErrors(about: "phone") { () throws(Refusal) in throw Refusal() }
     }
   }
@@ -64,7 +72,7 @@ struct KeyhaulErrorTests {
     #expect(KeyhaulError(Self.code, "too many open files", errno: errno).isResourceShortage == isResourceShortage)
   }
 
-  @Test("A shortage is recognized at the end of a library's text")
+  @Test("A shortage of file descriptors is recognized at the end of a library's error message")
   func texts() {
     let text = "libarchive.so.13: cannot open shared object file: \(Errno.tooManyOpenFiles)"
     #expect(Errno.resourceShortage(in: text) == .tooManyOpenFiles)

@@ -10,9 +10,13 @@ import Testing
 
 @Suite("Names in directory records")
 struct DirectoryEntryTests {
-  /// Calls a closure with a record of minimal length, at the end of a page after which no memory is readable.
+  /// Calls a closure with the shortest possible record for a name.
+  ///
+  /// The record ends with its page, and the next page is not readable. Reading past the record therefore crashes.
+  ///
+  /// - Returns: The result of the closure, or `nil` if the system provides no such memory.
   private static func withRecord(
-    of name: [UInt8], terminated: Bool = true, _ body: (UnsafePointer<dirent>) -> [UInt8]
+    of name: [UInt8], isTerminated: Bool = true, _ body: (UnsafePointer<dirent>) -> [UInt8]
   ) -> [UInt8]? {
     let page = Int(sysconf(Int32(_SC_PAGESIZE)))
     guard let lengthOffset = MemoryLayout<dirent>.offset(of: \.d_reclen),
@@ -21,9 +25,9 @@ struct DirectoryEntryTests {
     else { return nil }
     defer { munmap(memory, 2 * page) }
     guard mprotect(memory + page, page, PROT_NONE) == 0 else { return nil }
-    // Records start at multiples of eight.
-    let needed = nameOffset + name.count + (terminated ? 1 : 0)
-    let length = terminated ? (needed + 7) / 8 * 8 : needed
+    let neededCount = nameOffset + name.count + (isTerminated ? 1 : 0)
+    // The system pads each record to a multiple of eight bytes.
+    let length = isTerminated ? (neededCount + 7) / 8 * 8 : neededCount
     let record = memory + page - length
     record.storeBytes(of: UInt16(length), toByteOffset: lengthOffset, as: UInt16.self)
     (record + nameOffset).copyMemory(from: name, byteCount: name.count)
@@ -43,11 +47,11 @@ struct DirectoryEntryTests {
   func unterminated() async {
     await #expect(processExitsWith: .exitCode(0)) {
       let name: [UInt8] = [0x61, 0xFF, 0x62, 0x63, 0x64]
-      exit(Self.withRecord(of: name, terminated: false) { DirectoryEntry.name(of: $0) } == name ? 0 : 1)
+      exit(Self.withRecord(of: name, isTerminated: false) { DirectoryEntry.name(of: $0) } == name ? 0 : 1)
     }
   }
 
-  @Test("A name consists of as many bytes as the file system stores", arguments: [1, 254, 255])
+  @Test("The complete name of a file is read from its directory", arguments: [1, 254, 255])
   func directory(count: Int) throws {
     let directory = try TemporaryDirectory()
     let name = String(repeating: "n", count: count)

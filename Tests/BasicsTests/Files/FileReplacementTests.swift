@@ -50,7 +50,8 @@ struct FileReplacementTests {
     }
   }
 
-  /// Replaces the file while one call fails, and checks that the old or the new file exists, and no temporary file.
+  /// Replaces the file while one call fails. Checks that either the old or the new file exists afterwards, and that no
+  /// temporary file remains.
   ///
   /// - Returns: Whether the replacement made the call that fails.
   private func checkReplacement(failingCall call: Int, with fault: FileSystem.InjectedFault) throws -> Bool {
@@ -61,6 +62,7 @@ struct FileReplacementTests {
     do throws(FileReplacement.Refusal) {
       let outcome = try write(replacement, through: calls.system)
       isReplaced = true
+      // The other faults are temporary, so the call is repeated.
       if fault != .failure(.noSpace) { #expect(outcome.nameFailure == nil) }
     } catch {
       guard case .system(.noSpace) = error else {
@@ -74,7 +76,7 @@ struct FileReplacementTests {
   }
 
   @Test(
-    "After any failed call, the old or the new file exists, and no temporary file",
+    "After any failed call, either the old or the new file exists, and no temporary file remains",
     arguments: [FileSystem.InjectedFault.failure(.noSpace), .failure(.interrupted), .short])
   func everyCall(fault: FileSystem.InjectedFault) throws {
     var call = 1
@@ -91,7 +93,7 @@ struct FileReplacementTests {
     #expect(try directory.read("file") == newContents)
   }
 
-  @Test("An entry that may not be replaced is kept")
+  @Test("Only an entry that the target allows is replaced, and a link is replaced without following it")
   func occupied() throws {
     func refusal(_ target: FileReplacement.Target) throws -> FileStatus.Kind? {
       var replacement = try replacement()
@@ -120,6 +122,8 @@ struct FileReplacementTests {
 
   @Test("Temporary files of killed processes are removed, but not those of running ones")
   func leftovers() throws {
+    // The name of a temporary file has a random hexadecimal number. The other names do not belong to the file, or are
+    // not names of temporary files.
     try directory.write([1], to: ".file.1f.tmp")
     try directory.write([1], to: ".file.2a.tmp")
     for name in [".file.3.old", ".other.1f.tmp", ".file.xyz.tmp"] { try directory.write([1], to: name) }

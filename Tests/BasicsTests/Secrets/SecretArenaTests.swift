@@ -5,6 +5,7 @@ import Testing
 
 @Suite("Memory for secrets", .serialized)
 struct SecretArenaTests {
+  /// All sizes up to 300 bytes, and sizes around the steps between the arena's slot sizes and page sizes.
   private static let counts =
     Array(0...300) + [319, 320, 321, 511, 512, 513, 4_095, 4_096, 4_097, 16_383, 16_384, 16_385, 65_536, 100_000]
 

@@ -33,7 +33,7 @@ struct ParallelMapTests {
 
   private struct Refusal: Error, Equatable { let number: Int }
 
-  /// Returns the numbers from 0 in order.
+  /// The numbers from 0 to below `count`, one at a time.
   private struct Numbers {
     var returnedCount = 0
     let count: Int
@@ -258,9 +258,11 @@ struct SingleFlightCacheTests {
   func capacity() {
     let values = SingleFlightCache<Int, Int>(capacity: 2)
     for key in [1, 2, 3] { #expect(values.value(for: key) { key } == key) }
+    // A negative value shows that the key was computed again.
     #expect(values.value(for: 3) { -3 } == 3)
     #expect(values.value(for: 2) { -2 } == 2)
     #expect(values.value(for: 1) { -1 } == -1)
+    // The count is the number of computations: three at first, and one after the removal.
     #expect(values.count == 4)
   }
 }

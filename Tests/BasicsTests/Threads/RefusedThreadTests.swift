@@ -28,6 +28,7 @@ struct RefusedThreadTests {
 
   @Test("A parallel map delivers all results in order if some or all threads are refused", arguments: 0...5)
   func parallelMap(firstRefused: Int) {
+    // Starts are counted from 1, up to the number of jobs. With 0, either no start is refused or all are.
     for refusesOnlyOne in [true, false] {
       let starter = RefusingStarter { refusesOnlyOne ? $0 == firstRefused : $0 >= firstRefused }
       var element = 0

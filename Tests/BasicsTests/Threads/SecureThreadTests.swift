@@ -40,7 +40,7 @@
       }
       try #require(isRunning)
       ended.wait()
-      // The thread was waiting during both reads, so its stack was still mapped.
+      // The thread read its own stack both times, so the stack was still mapped.
       let before: Data? = bytesWhileRunning.withLock { $0.bytes }
       #expect(before == Data(bytes))
       let after: Data? = bytesAfterEnd.withLock { $0 }

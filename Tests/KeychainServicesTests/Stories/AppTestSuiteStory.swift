@@ -19,7 +19,7 @@ struct AppTestSuiteStory {
 
   // MARK: The app's unit tests
 
-  @Test("A saved token is found, a second save replaces it, and a removed token is not found")
+  @Test("A saved token is found, a second save replaces it, and removing it twice is no error")
   func token() throws {
     #expect(try store.credentials(for: "anna") == nil)
     try store.save(anna)
@@ -70,18 +70,21 @@ struct AppTestSuiteStory {
 
   @Test("A login in the shared group is found by its persistent reference, and a foreign group is refused")
   func login() throws {
-    let login = { store.saveLogin(server: "example.org", account: "anna", password: "s3cret", group: $0) }
-    #expect(login("team.shared") == errSecSuccess)
-    #expect(login("team.shared") == errSecDuplicateItem)
-    #expect(login("team.others") == errSecMissingEntitlement)
+    func saveLogin(group: String) -> OSStatus {
+      store.saveLogin(server: "example.org", account: "anna", password: "s3cret", group: group)
+    }
+    #expect(saveLogin(group: "team.shared") == errSecSuccess)
+    #expect(saveLogin(group: "team.shared") == errSecDuplicateItem)
+    #expect(saveLogin(group: "team.others") == errSecMissingEntitlement)
     let reference = try #require(store.persistentReference(server: "example.org"))
     #expect(store.password(reference: reference) == "s3cret")
   }
 
   // MARK: Lock, backup, and restore
 
-  /// Saves a token, a seed, and a login on the phone, and lets the app generate its identifier.
-  /// - Returns: The identifier.
+  /// Saves a token, a seed, and a login on the phone, and lets the app generate its device identifier.
+  ///
+  /// - Returns: The device identifier.
   private func fillStore() throws -> String {
     phone.authenticationOutcome = .allow
     try store.save(anna)

@@ -16,7 +16,7 @@ struct FourDigitStory {
       environment: DeviceEnvironment(clock: .skippingWaits(), passcodeRounds: 1))
   }
 
-  @Test("Trying 10,000 passcodes (1,000 in a quick run) finds the right one, and the report estimates longer passcodes")
+  @Test("Trying up to 10,000 passcodes (1,000 in a quick run) finds the right one, and the report has estimates")
   func everyPasscode() throws {
     let count = Cases.count(10_000, quick: 1_000)
     let passcode = PasscodeGuesser.fourDigits[count - 1]
@@ -34,7 +34,7 @@ struct FourDigitStory {
     let sixDigits = report.worstCase(symbols: 10, length: 6)
     let eightLetters = report.worstCase(symbols: 26, length: 8)
     #expect(abs(fourDigits / report.time * Double(count) / 10_000 - 1) < 1e-9, "10,000 passcodes have four digits")
-    #expect(abs(sixDigits / fourDigits - 100) < 1e-6)
+    #expect(abs(sixDigits / fourDigits - 100) < 1e-6, "there are 100 times as many passcodes of six digits")
     // 26^8 / 10^6
     #expect(abs(eightLetters / sixDigits - 208_827.064576) < 1e-3)
     #expect(phone.perform { keys.readKey(named: "key") }.key == Data("secret".utf8))
@@ -75,22 +75,23 @@ struct FourDigitStory {
     #expect(phone.perform { keys.readKey(named: "key") }.status == errSecItemNotFound)
   }
 
-  @Test("A copied device directory without its hardware key cannot be unlocked with any passcode")
+  @Test("A copied device directory without its device key, or with another device's, cannot be unlocked")
   func copiedDirectory() throws {
     let phone = try phone("0007")
     let otherPhone = try self.phone("1234")
     try phone.restart()
     let directory = try TemporaryDirectory()
-    for (name, hardwareKey) in [("no-key", nil), ("other-key", otherPhone.device.directory + "/hardware.uid")] {
+    for (name, deviceKeyFile) in [("no-key", nil), ("other-key", otherPhone.device.directory + "/hardware.uid")] {
       let copy = directory.path(name)
       try FileManager.default.copyItem(atPath: phone.device.directory, toPath: copy)
       try FileManager.default.removeItem(atPath: copy + "/hardware.uid")
-      if let hardwareKey { try FileManager.default.copyItem(atPath: hardwareKey, toPath: copy + "/hardware.uid") }
+      if let deviceKeyFile { try FileManager.default.copyItem(atPath: deviceKeyFile, toPath: copy + "/hardware.uid") }
       let device = try DeviceSet(path: directory.path, environment: phone.device.environment).device(DeviceName(name))
       for guess in ["0007", "1234", ""] {
         #expect(try errorCode { _ = try PasscodeGuesser.open(device, with: [guess]) } == .deviceDamaged, "\(name)")
       }
     }
+    // The eighth guess from 0000 is 0007.
     #expect(try PasscodeGuesser.open(phone.device, with: PasscodeGuesser.fourDigits).guessCount == 8)
   }
 

@@ -17,7 +17,7 @@ struct OnOffStory {
   }
 
   @Test(
-    "Removing the passcode deletes items of the passcode class, and setting it again does not restore them",
+    "Removing the passcode deletes only the items of the passcode class, and setting it again does not restore them",
     // The statuses of adding and reading a key, of reading and adding it without a passcode, and of reading it with a
     // new passcode.
     arguments: [
@@ -73,7 +73,7 @@ struct OnOffStory {
 
     let plan = try environment.restore(backup, password: password, onto: phone)
 
-    #expect(plan.decisions.count == 1, "the backup contains only the companion")
+    #expect(plan.decisions.count == 1, "the backup contains only the companion's key")
     #expect(companion.readKey(named: "key").status == errSecSuccess)
     #expect(keys.readKey(named: "key").status == errSecItemNotFound)
   }

@@ -14,7 +14,7 @@ struct PasscodeGuesser {
 
     var guessesPerSecond: Double { Double(guessCount) / time }
 
-    /// The time for all passcodes of this length, in seconds.
+    /// Returns the time to try every passcode of this length, in seconds.
     func worstCase(symbols: Int, length: Int) -> Double { pow(Double(symbols), Double(length)) / guessesPerSecond }
 
     var text: String {

@@ -88,9 +88,10 @@ struct PasswordManagerStory {
     #expect(manager.lastStatus == errSecItemNotFound)
   }
 
-  @Test("The last key is cached until another identifier, another access group, or a purge")
+  @Test("The last key is cached until a query for another identifier or access group, or a purge")
   func cache() {
     let manager = manager()
+    // Deletes the item without changing the cache of the other manager.
     let eraser = PasswordManager(listeningTo: nil)
     for dropCache in [
       { _ = manager.validKey(nil, forIdentifier: "other") },
@@ -143,6 +144,7 @@ struct PasswordManagerStory {
   func announced() throws {
     let manager = manager(.whenUnlocked)
     manager.register(key: "s3cret", forIdentifier: "mail")
+    // A cached key is still valid after another manager has deleted its item. The item is then added again.
     func isCached() -> Bool {
       let eraser = PasswordManager(listeningTo: nil)
       eraser.deleteKey(forIdentifier: "mail")
@@ -211,7 +213,7 @@ struct PasswordManagerStory {
 
   // MARK: Backup and restore
 
-  @Test("A key that does not migrate is missing on a new phone, and restored to the phone of the backup")
+  @Test("A key that does not migrate is missing on a new phone, and is restored to the phone that was backed up")
   func stayingKey() throws {
     _ = manager(migrate: false).register(key: "s3cret", forIdentifier: "mail")
     let backup = try environment.backUp(phone, password: TestEnvironment.password)

@@ -4,6 +4,8 @@ import KeychainExamples
 import KeychainServices
 import Testing
 
+/// The codes -1001 (`badArguments`) and -1002 (`noPassword`) are defined by `KeychainFailure`. The other codes are
+/// statuses of the keychain.
 @Suite("Story 5: functions for passwords", .onAPhone)
 struct PlainPasswordsStory {
   let phone: KeychainClient
@@ -34,7 +36,9 @@ struct PlainPasswordsStory {
     #expect(try errorCode { try PlainPasswords.deletePassword(service: "mail", account: "anna") } == -25300)
   }
 
-  @Test("An empty service or account is -1001 in every function", arguments: [("", "anna"), ("mail", ""), ("", "")])
+  @Test(
+    "Every function fails with -1001 for an empty service or account",
+    arguments: [("", "anna"), ("mail", ""), ("", "")])
   func badArguments(service: String, account: String) throws {
     #expect(try errorCode { try PlainPasswords.setPassword("x", service: service, account: account) } == -1001)
     #expect(try errorCode { _ = try PlainPasswords.password(service: service, account: account) } == -1001)
@@ -43,14 +47,14 @@ struct PlainPasswordsStory {
     #expect(try phone.itemCount() == 0)
   }
 
-  @Test("An empty password deletes the item and is -1001")
+  @Test("Setting an empty password deletes the item and fails with -1001")
   func emptyPassword() throws {
     try PlainPasswords.setPassword("first", service: "mail", account: "anna")
     #expect(try errorCode { try PlainPasswords.setPassword("", service: "mail", account: "anna") } == -1001)
     #expect(try errorCode { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25300)
   }
 
-  @Test("An item with an empty secret has no password, and a required password is then -1002")
+  @Test("An item with an empty secret has no password, and requiring its password fails with -1002")
   func emptySecret() throws {
     let entry: [CFString: Any] = [
       kSecClass: kSecClassGenericPassword, kSecAttrService: "mail", kSecAttrAccount: "anna", kSecValueData: Data(),

@@ -27,7 +27,7 @@ struct TestEnvironment {
     get throws { try #require(ofCurrentTask) }
   }
 
-  /// Creates a phone with an app.
+  /// Creates a phone with an app. With an empty passcode, the phone has none.
   func phone(passcode: String = Self.passcode, groups: [String] = ["team.notes", "team.shared"]) throws
     -> KeychainClient
   {

@@ -27,9 +27,9 @@ struct FoundBackup {
   }
 
   /// Restores the backup to a phone and returns the number of restored items.
-  private func restore(password: String?, onto other: KeychainClient) throws -> Int {
+  private func restore(password: String?, onto targetPhone: KeychainClient) throws -> Int {
     let secret: Secret? = if let password { Secret(utf8: password) } else { nil }
-    let plan = try Backup(path: path, password: secret).plan(onto: other.device)
+    let plan = try Backup(path: path, password: secret).plan(onto: targetPhone.device)
     try plan.restore()
     return plan.arriving.count
   }
@@ -55,21 +55,21 @@ struct FoundBackup {
   func withPassword() throws {
     try backUp(password: "horse")
     defer { try? FileManager.default.removeItem(atPath: path) }
-    let other = try KeychainClient.onNewDevice(passcode: "0000")
-    #expect(throws: KeyhaulError.self) { try restore(password: "house", onto: other) }
-    #expect(try restore(password: "horse", onto: other) == 1)
+    let otherPhone = try KeychainClient.onNewDevice(passcode: "0000")
+    #expect(throws: KeyhaulError.self) { try restore(password: "house", onto: otherPhone) }
+    #expect(try restore(password: "horse", onto: otherPhone) == 1)
   }
 
   @Test("A changed password leaves the files unchanged, and the old password no longer works")
   func newPassword() throws {
     try backUp(password: "horse")
     defer { try? FileManager.default.removeItem(atPath: path) }
-    let before = try Backup(path: path, password: Secret(utf8: "horse"))
-    let files = try before.archive.storedFiles()
-    let after = try before.rekey(from: Secret(utf8: "horse"), to: Secret(utf8: "zebra"))
-    #expect(try after.archive.storedFiles() == files)
-    let other = try KeychainClient.onNewDevice(passcode: "0000")
-    #expect(throws: KeyhaulError.self) { try restore(password: "horse", onto: other) }
-    #expect(try restore(password: "zebra", onto: other) == 1)
+    let backup = try Backup(path: path, password: Secret(utf8: "horse"))
+    let files = try backup.archive.storedFiles()
+    let changedBackup = try backup.rekey(from: Secret(utf8: "horse"), to: Secret(utf8: "zebra"))
+    #expect(try changedBackup.archive.storedFiles() == files)
+    let otherPhone = try KeychainClient.onNewDevice(passcode: "0000")
+    #expect(throws: KeyhaulError.self) { try restore(password: "horse", onto: otherPhone) }
+    #expect(try restore(password: "zebra", onto: otherPhone) == 1)
   }
 }

@@ -4,7 +4,7 @@ import KeychainServices
 import Testing
 import VirtualDevice
 
-/// The time for all passcodes on a chip that needs 80 milliseconds for each.
+/// Returns the time to try every passcode, if the chip needs 80 milliseconds for each guess.
 func worstCase(symbols: Int, length: Int) -> Duration {
   .milliseconds(80) * (0..<length).reduce(1) { count, _ in count * symbols }
 }
@@ -18,6 +18,7 @@ func worstCase(symbols: Int, length: Int) -> Duration {
   var found: String?
   try phone.device.withSession(.writing, verb: "guess") { (session) throws(KeyhaulError) in
     for number in 0..<10_000 {
+      // Four digits, with leading zeros.
       let guess = String(String(10_000 + number).dropFirst())
       do throws(KeyhaulError) {
         try session.unlock(passcode: Secret(utf8: guess))

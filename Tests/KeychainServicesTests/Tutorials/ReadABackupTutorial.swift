@@ -34,16 +34,16 @@ struct ReadingABackup {
     let backup = try Backup(path: path, password: Secret(utf8: "horse"))
     #expect(backup.archive.isEncrypted && backup.archive.hasKeychain)
 
-    var found: [String] = []
+    var accountsAndReasons: [String] = []
     for item in backup.items {
       if let account = item.item?[.account]?.stringValue {
-        found.append(account)
+        accountsAndReasons.append(account)
         #expect(item.item?.secret?.count == 7)
       } else {
-        found.append(backup.reason(of: item)?.rawValue ?? "")
+        accountsAndReasons.append(backup.reason(of: item)?.rawValue ?? "")
       }
     }
-    #expect(found.sorted() == ["device-bound", "mail"])
+    #expect(accountsAndReasons.sorted() == ["device-bound", "mail"])
   }
 
   @Test("A wrong password is an error with a category and a summary")
@@ -52,7 +52,7 @@ struct ReadingABackup {
     defer { try? FileManager.default.removeItem(atPath: path) }
     do throws(KeyhaulError) {
       _ = try Backup(path: path, password: Secret(utf8: "house"))
-      Issue.record("it opened")
+      Issue.record("the wrong password opened the backup")
     } catch {
       #expect(error.category == .wrongPassword)
       #expect(error.summary == "the password is wrong")

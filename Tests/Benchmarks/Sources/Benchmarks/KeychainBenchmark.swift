@@ -35,6 +35,7 @@ enum KeychainBenchmark {
     defer { session.invalidate() }
     var times: [Double] = []
     for step in 0..<500 {
+      // The prime spreads the searches over all items.
       let index = step &* 7_919 % storedCount
       let query = ItemQuery(
         kind: .genericPassword,

@@ -42,8 +42,8 @@ enum ManyItemsBenchmark {
     ]
   }
 
-  /// Reads the file in the measured process, decrypts every item, and writes the processor time after the read and the
-  /// peak memory to the result file.
+  /// Reads the file in the measured process, and decrypts every item. Writes two numbers to the result file: the processor
+  /// time since the file was read, and the increase of the peak memory.
   static func run(_ arguments: [String]) throws {
     guard arguments.count == 2 else { return }
     let keys = try Self.keys()

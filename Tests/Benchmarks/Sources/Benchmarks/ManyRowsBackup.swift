@@ -95,6 +95,7 @@ struct ManyRowsBackup {
     else { throw failure(connection) }
     defer { sqlite3_finalize(statement) }
     func insert(_ row: Row) throws {
+      // SQLITE_TRANSIENT, which Swift does not import: SQLite copies the value.
       let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
       sqlite3_bind_text(statement, 1, row.identifier, -1, transient)
       sqlite3_bind_text(statement, 2, row.domain, -1, transient)

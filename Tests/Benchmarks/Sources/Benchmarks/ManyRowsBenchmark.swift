@@ -60,6 +60,7 @@ struct PayloadsBenchmark {
   }
 
   private func largeFile(in folder: BenchmarkFolder) throws -> [Figure] {
+    // The two rows are the large file and the keychain.
     let directory = try folder.backup("large", rowCount: 2, payloadByteCount: Self.largeByteCount)
     let file = folder.path("large.tar")
     func figures(_ command: String, _ run: Run) -> [Figure] {

@@ -35,7 +35,7 @@ struct Contention {
       try session.itemCount
     }
     let seconds = String(format: "%.1f", start.duration(to: .now) / .seconds(1))
-    print("\(count) of \(expectedCount) items there after \(seconds) s, \(failedCount) workers failed")
+    print("\(count) of \(expectedCount) items found after \(seconds) s, \(failedCount) workers failed")
     let isComplete = count == expectedCount && failedCount == 0
     print(isComplete ? "1 passed, 0 failed" : "0 passed, 1 failed")
     exit(isComplete ? 0 : 1)

@@ -9,7 +9,9 @@ enum ClientScript {
     try DeviceLink.frame("DLMessageStatusResponse", [.integer(code), .string(DeviceLink.emptyParameter), value])
   }
 
-  /// Returns a requested file, or an error without bytes: the name, a block for each part, a length of 0, and a status.
+  /// Returns a client's answer to the request for a file: the name, blocks, a length of 0, and a status.
+  ///
+  /// - Parameter bytes: The content of the file, or `nil` if the client reports that the file is missing.
   private static func file(_ path: String, _ bytes: [UInt8]?) throws -> [UInt8] {
     let name = DeviceLink.lengthAndBytes(Array(path.utf8))
     guard let bytes else {

@@ -29,10 +29,9 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     case .manifestDatabase: verify(bytes, as: "Manifest.db")
     case .seal:
       guard let archive = verify(bytes, as: "Keyhaul.seal") else { return }
-      // Only the original seal may match the sample.
-      expect(
-        archive.seal?.violations != [] || bytes == SampleFolder.shared.files["Keyhaul.seal"],
-        "only the original seal matches the sample")
+      let matchesSample = archive.seal?.violations == []
+      let isOriginal = bytes == SampleFolder.shared.files["Keyhaul.seal"]
+      expect(!matchesSample || isOriginal, "only the original seal matches the sample")
     case .plan:
       guard let file = try? PlanFile(parsing: bytes) else { return }
       expect(
@@ -84,8 +83,8 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     return verify(SampleFolder.folderBackupName)
   }
 
-  /// Verifies a backup. The keys are passed in and not derived from a password, because a damaged keybag could ask for any
-  /// number of iterations.
+  /// Verifies a backup. The caller passes the keys instead of a password, because a damaged keybag could require any number
+  /// of iterations.
   @discardableResult
   private func verify(_ name: String, keys: ClassKeys? = nil) -> BackupArchive? {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
@@ -124,7 +123,7 @@ final class SampleFolder: Sendable {
     do {
       return try SampleFolder()
     } catch {
-      fatalError("no sample: \(error)")
+      fatalError("cannot create the sample folder: \(error)")
     }
   }()
 

@@ -5,7 +5,7 @@ import KeychainFormats
 import KeyhaulKit
 import VirtualDevice
 
-/// The layers of a served device, with the bytes of a client as input and without sockets and TLS.
+/// The layers of a served device. Each layer reads the bytes of a client directly, without sockets and TLS.
 enum FuzzedConversation: String, CaseIterable, FuzzedInput {
   case usbmuxd
   case lockdown
@@ -62,6 +62,7 @@ enum FuzzedConversation: String, CaseIterable, FuzzedInput {
   }
 
   private func service(_ number: UInt8, _ phone: FuzzedPhone, _ channel: ClientBytes) throws(WireError) {
+    // The lowest two bits select one of the four services.
     switch number & 3 {
     case 0: try NotificationProxy(phone.device).run(on: channel)
     case 1:

@@ -22,8 +22,8 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
       "the merged file has the same rows")
   }
 
-  /// Returns whether the log or the journal, if there is one, was applied to the file, and the three rows of the examples
-  /// are there.
+  /// Returns whether the file has the three rows of the examples. If there is a log or a journal, it must also have been
+  /// applied to the file.
   func accepts(_ bytes: [UInt8]) -> Bool {
     guard let files = Files(input: bytes), let database = Self.read(bytes) else { return false }
     let expectedStatus: DatabaseDetails.JournalStatus =
@@ -80,7 +80,8 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
     ]
   }
 
-  /// Returns an input with the files of a database that the statements create, read before the change is finished.
+  /// Creates a database with the statements, and begins a change. Returns an input with the database's files, which are
+  /// read before the change is finished.
   private func input(creating statements: String, then change: String) throws -> [UInt8] {
     let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

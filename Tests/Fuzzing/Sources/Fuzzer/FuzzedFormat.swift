@@ -33,7 +33,8 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         let reference = try PersistentReference(parsing: bytes)
         expect(try reference.serialized() == bytes, "a reference is written as it was read")
       case .der:
-        // Like Apple's decoder, this decoder accepts more than is encoded: entitlements, numeric strings, unsorted pairs.
+        // Like Apple's decoder, this decoder accepts input that the encoder never writes: entitlements, numeric strings and
+        // unsorted pairs. The bytes may therefore differ.
         try checkPropertyList(bytes, "DER", decode: DERPropertyList.decode, encode: DERPropertyList.encode)
       case .binaryPlist:
         // Nulls and sets are decoded, but never encoded.
@@ -64,6 +65,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
   }
 
   private func checkItemBlob(_ bytes: [UInt8]) throws(FormatError) {
+    // The description must not crash.
     if let legacyBlob = try? LegacyItemBlob(parsing: bytes) { _ = String(describing: legacyBlob) }
     let blob = try ItemBlob(parsing: bytes)
     expect(blob.serialized() == bytes, "a blob is written as it was read")
@@ -83,6 +85,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
   }
 
   private func checkDatabaseItem(_ bytes: [UInt8]) throws(FormatError) {
+    // These calls must not crash.
     if let box = try? ArchivedBox(archive: bytes) { _ = String(describing: box) }
     if let access = try? ItemAccessControl(parsing: bytes) { _ = try access.serialized() }
     let blob = try DatabaseItemBlob(parsing: bytes)
@@ -103,7 +106,7 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
     guard let written = try? encode(value) else { return }
     let reread = try decode(written)
     expect(try encode(reread) == written, "\(name) is written the same each time")
-    expect(Self.areEqual(reread, value), "\(name) is the same after it is written and read")
+    expect(Self.isSame(reread, as: value), "\(name) is the same after it is written and read")
   }
 
   private func checkKeychainFile(_ bytes: [UInt8]) throws(FormatError) {
@@ -111,19 +114,21 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
     let written = try file.serialized()
     let reread = try KeychainBackupFile(parsing: written)
     expect(try reread.serialized() == written, "a keychain file is written the same each time")
-    // The order of the entries may change.
+    // The bytes of the file may differ, but the entries keep their order.
     let hasSameEntries = reread.entries.elementsEqual(file.entries) {
       $0.kind == $1.kind && $0.blob == $1.blob && $0.persistentReference == $1.persistentReference
     }
     expect(reread.keybagUUID == file.keybagUUID && hasSameEntries, "a keychain file loses no entry")
   }
 
-  /// Returns whether two values are equal, apart from the order of sets and dictionaries.
-  private static func areEqual(_ left: PropertyValue, _ right: PropertyValue) -> Bool {
-    left == right || ordered(left) == ordered(right) || repeatsKey(right)
+  /// Returns whether a value is the same after it is written and read, apart from the order of sets and dictionaries.
+  ///
+  /// A value that repeats a key cannot be compared, so it counts as the same.
+  private static func isSame(_ reread: PropertyValue, as original: PropertyValue) -> Bool {
+    reread == original || ordered(reread) == ordered(original) || repeatsKey(original)
   }
 
-  /// Returns whether a dictionary has two keys that are encoded alike, so that only one of them is encoded.
+  /// Returns whether any dictionary in the value has two keys with the same encoding. Only one of them is written.
   private static func repeatsKey(_ value: PropertyValue) -> Bool {
     switch value {
     case .array(let elements), .set(let elements): elements.contains(where: repeatsKey)
