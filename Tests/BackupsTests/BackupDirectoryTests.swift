@@ -10,6 +10,7 @@ struct BackupDirectoryTests {
   /// The name of an archived copy, as Finder forms it: the device identifier, the date, and the time.
   private static let archivedCopy = "\(SampleBackup.udid)-20240101-101112"
   private static let oldLayout = String(repeating: "ab", count: 20)
+  /// The name of a damaged backup. With 41 digits, it is not a device identifier.
   private static let damaged = oldLayout + "0"
 
   /// Creates a directory with a backup, its archived copy, a backup of iOS 9, a damaged backup, and other files.
@@ -84,7 +85,7 @@ struct BackupDirectoryTests {
     #expect(try BackupDirectory.backup("latest", among: entries)?.name == "latest")
   }
 
-  @Test("Unfinished backups, backups of unknown state, and backups without a manifest database are distinguished")
+  @Test("The status and the manifest database show whether a backup is unfinished, damaged, or of unknown state")
   func states() throws {
     let directory = try directoryWithBackups()
     let status = "\(SampleBackup.udid)/Status.plist"
@@ -126,7 +127,7 @@ struct BackupDirectoryTests {
     #expect(reason(directory.path("shelf"))?.contains("\"a\", \"b\", \"c\", ... in it may be a backup") == true)
   }
 
-  @Test("A backup is chosen by its directory name or its device identifier, never by a part of them")
+  @Test("A backup is chosen by its directory name or its device identifier, never by a part of them or a device name")
   func choosing() throws {
     let directory = try directoryWithBackups()
     let entries = try BackupDirectory.backups(in: directory.path)

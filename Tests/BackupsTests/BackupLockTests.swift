@@ -133,7 +133,8 @@ struct BackupLockTests {
       return name == "new" ? .directory(path) : .file(path, .tar)
     }
     let sameDestination = destination(in: directory)
-    // The other process creates its backup between this one's check of the destination and its renaming.
+    // The other process creates its backup after this process has checked the destination, and before it renames its
+    // own backup.
     nonisolated(unsafe) var isCreated = false
     let system = FileSystem { call in
       guard call == .rename, !isCreated else { return nil }

@@ -88,6 +88,7 @@ struct ConversionTests {
     }
   }
 
+  /// A name that ends with `/t` is a file in an unrelated directory. Only the directory is reported.
   @Test(
     "A conversion never deletes unrelated files in the backup that it replaces",
     arguments: ["photo.jpg", "51/a.jpg", "n/t", "Manifest.mbdx/t", "51/51\(String(repeating: "a", count: 38))/t"])
@@ -201,6 +202,7 @@ struct ConversionTests {
         let digest = try BackupArchive.open(.path(directory.path(paths.source))).digest
         #expect(try BackupArchive.open(.path(directory.path(paths.target))).digest == digest)
       }
+      // The conversion made fewer calls, so the fault was injected into all of them.
       if failing.callCount < call { break }
     }
   }

@@ -56,7 +56,7 @@ struct DirectoryTests {
   }
 
   @Test("A backup with a directory instead of a file is refused", arguments: requiredFiles)
-  func directoriesForFiles(file: String) throws {
+  func directories(file: String) throws {
     try replace(file) { try FileManager.default.createDirectory(atPath: $0, withIntermediateDirectories: false) }
     #expect(failure()?.code == .hostile)
   }
@@ -89,28 +89,29 @@ struct DirectoryTests {
     #expect(failure("pipe")?.code == .notABackup)
   }
 
-  @Test("A folder without Manifest.plist is an unfinished backup, and the error quotes its property lists")
+  @Test("A folder with a backup's property lists, but no Manifest.plist, is unfinished, and the error quotes them")
   func withoutManifest() throws {
     func write(_ root: PropertyDictionary, to name: String) throws {
       try directory.write(try BinaryPlist.encode(.dictionary(root)), to: name)
     }
     let payload = "51/\(KeychainPayload.fileIdentifier)"
-    try directory.write([1], to: "cut/\(payload)")
-    #expect(failure("cut")?.code == .notABackup, "payloads are not enough to recognize a backup")
-    try write(["Device Name": .string("Made Up"), "Product Type": .string("iPhone14,5")], to: "cut/Info.plist")
+    try directory.write([1], to: "unfinished/\(payload)")
+    #expect(failure("unfinished")?.code == .notABackup, "payloads are not enough to recognize a backup")
+    try write(["Device Name": .string("Made Up"), "Product Type": .string("iPhone14,5")], to: "unfinished/Info.plist")
     let missingManifest = "it has no Manifest.plist, which is needed to get its keys; "
     let info = "Info.plist says \"Made Up\", \"iPhone14,5\"; "
-    #expect(failure("cut")?.reason == missingManifest + info + "it has no Status.plist; 1 payload is in it")
-    try write(["SnapshotState": .string("uploading")], to: "cut/Status.plist")
-    try directory.write([1], to: "cut/Snapshot/\(payload)")
-    let error = try #require(failure("cut"))
+    #expect(failure("unfinished")?.reason == missingManifest + info + "it has no Status.plist; 1 payload is in it")
+    try write(["SnapshotState": .string("uploading")], to: "unfinished/Status.plist")
+    try directory.write([1], to: "unfinished/Snapshot/\(payload)")
+    let error = try #require(failure("unfinished"))
     #expect(error.code == .manifestMissing && error.category == .damaged)
     #expect(
       error.reason == missingManifest + "its Snapshot folder remains, with 1 payload; " + info
         + "Status.plist says \"uploading\"; 1 payload is in it")
-    // A finished backup has lost its manifest.
-    try write(["SnapshotState": .string("finished")], to: "cut/Status.plist")
-    #expect(failure("cut")?.code == .damaged)
+    // A finished backup had a manifest, so a backup that has lost it is damaged.
+    try write(["SnapshotState": .string("finished")], to: "unfinished/Status.plist")
+    #expect(failure("unfinished")?.code == .damaged)
+    // Apps also contain an Info.plist.
     try directory.write([1], to: "app/Info.plist")
     #expect(failure("app")?.code == .notABackup)
   }
@@ -131,8 +132,8 @@ struct DirectoryTests {
     #expect(stored.byteCount == Int64(keychainByteCount + 3))
   }
 
-  @Test("An open backup is not affected if its directory is replaced")
-  func swapped() throws {
+  @Test("An open backup is not affected if a file in its directory is overwritten")
+  func overwritten() throws {
     let archive = try BackupArchive.open(.path(directory.path("backup")))
     let digest = archive.digest
     try directory.write([0], to: "backup/Manifest.db")

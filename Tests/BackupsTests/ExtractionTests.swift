@@ -309,6 +309,7 @@ struct ExtractionTests {
         return nil
       } catch let error as KeyhaulError {
         #expect(error.code == .occupied)
+        // Removes the path of the temporary directory from the reason.
         return error.reason.replacing(directory.path.trimmingCharacters(in: ["/"]), with: "").replacing(
           "\"//", with: "\"")
       }

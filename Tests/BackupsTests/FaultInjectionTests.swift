@@ -74,7 +74,7 @@ struct FaultInjectionTests {
 
   /// Writes the new backup repeatedly, with the first, second, and each further call failing, until no call fails.
   @Test(
-    "After a failure, the old or the new backup exists, and no other files (a third of the calls in a quick run)",
+    "If writing fails, the destination is unchanged, without temporary files (a third of the calls in a quick run)",
     arguments: destinations, faults)
   func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let oldBackup = try backup(seed: "old")
@@ -102,6 +102,7 @@ struct FaultInjectionTests {
         treeAfterSuccess = treeAfter
       }
       if failing.callCount < call {
+        // Each destination needs more calls than this.
         #expect(call > 8, "the fault was injected into \(call - 1) calls")
         return
       }
@@ -136,7 +137,7 @@ struct FaultInjectionTests {
   }
 
   @Test(
-    "Without an exchange of names, a directory is replaced by two renames, and restored if the second one fails",
+    "If names cannot be exchanged, a directory is replaced with two renames, and restored if the second one fails",
     arguments: [0, 1, 2])
   func withoutExchange(failingRename: Int) throws {
     let directory = try TemporaryDirectory()

@@ -49,7 +49,7 @@ struct JournalTests {
   }
 
   /// Returns the only finding, which must be about a journal.
-  private func unreadJournal(of archive: BackupArchive) throws -> (name: String, byteCount: Int64, reason: String) {
+  private func ignoredJournal(of archive: BackupArchive) throws -> (name: String, byteCount: Int64, reason: String) {
     #expect(archive.findings.count == 1)
     guard case .listJournalUnread(let name, let byteCount, let reason)? = archive.findings.first else {
       throw ExternalDatabase.Failure(message: "\(archive.findings)")
@@ -102,7 +102,7 @@ struct JournalTests {
     #expect(try paths(archive) == Self.allPaths)
   }
 
-  @Test("A log with frames of other salts is reported and not used")
+  @Test("A log with frames of other salts is reported and ignored")
   func otherSalts() throws {
     let directory = try TemporaryDirectory()
     var log = try makeBackupWithLog(in: directory).log
@@ -112,7 +112,7 @@ struct JournalTests {
     for frame in frames { log[frame + 8] ^= 1 }
     try directory.write(log, to: "backup/\(Self.logName)")
     let archive = try open(directory)
-    let journal = try unreadJournal(of: archive)
+    let journal = try ignoredJournal(of: archive)
     #expect(journal.name == Self.logName && journal.byteCount == Int64(log.count))
     #expect(journal.reason == "the frames' salts do not match the header's")
     #expect(try paths(archive) == Self.databasePaths && readJournals(of: archive).isEmpty)
@@ -121,7 +121,7 @@ struct JournalTests {
   }
 
   @Test(
-    "A log of another database is reported and not used",
+    "A log of another database is reported and ignored",
     arguments: [
       (1_024, "their pages have 1,024 bytes, but the manifest's have 4,096"),
       (4_096, "if they are read, the manifest fails its check"),
@@ -140,7 +140,7 @@ struct JournalTests {
         """)
     try directory.write(otherManifest.log, to: "backup/\(Self.logName)")
     let archive = try open(directory)
-    #expect(try unreadJournal(of: archive).reason == reason)
+    #expect(try ignoredJournal(of: archive).reason == reason)
     #expect(try paths(archive) == Self.databasePaths)
   }
 
@@ -152,16 +152,16 @@ struct JournalTests {
     #expect(commitEnds.count == 2 && commitEnds.last == log.count)
     let firstCommitEnd = commitEnds[0]
     let cases = [
-      (byteCount: log.count - 100, usesFirstCommit: true, unusedCount: log.count - 100 - firstCommitEnd),
-      (byteCount: firstCommitEnd + 10, usesFirstCommit: true, unusedCount: 10),
-      (byteCount: firstCommitEnd - 10, usesFirstCommit: false, unusedCount: firstCommitEnd - 10),
-      (byteCount: 20, usesFirstCommit: false, unusedCount: 20),
+      (byteCount: log.count - 100, usesFirstCommit: true, ignoredCount: log.count - 100 - firstCommitEnd),
+      (byteCount: firstCommitEnd + 10, usesFirstCommit: true, ignoredCount: 10),
+      (byteCount: firstCommitEnd - 10, usesFirstCommit: false, ignoredCount: firstCommitEnd - 10),
+      (byteCount: 20, usesFirstCommit: false, ignoredCount: 20),
     ]
-    for (byteCount, usesFirstCommit, unusedCount) in cases {
+    for (byteCount, usesFirstCommit, ignoredCount) in cases {
       try directory.write(Array(log.prefix(byteCount)), to: "backup/\(Self.logName)")
       let archive = try open(directory)
       #expect(try paths(archive) == (usesFirstCommit ? ["early", "late1"] : Self.databasePaths), "\(byteCount)")
-      #expect(try unreadJournal(of: archive).byteCount == Int64(unusedCount), "\(byteCount)")
+      #expect(try ignoredJournal(of: archive).byteCount == Int64(ignoredCount), "\(byteCount)")
       #expect(readJournals(of: archive) == (usesFirstCommit ? [Self.logName] : []), "\(byteCount)")
     }
   }
@@ -208,7 +208,7 @@ struct JournalTests {
     try directory.write([UInt8](repeating: 0, count: 5_000), to: "backup/\(Self.journalName)")
     #expect(try open(directory).findings.isEmpty)
     try directory.write([UInt8](repeating: 1, count: 5_000), to: "backup/\(Self.journalName)")
-    let journal = try unreadJournal(of: try open(directory))
+    let journal = try ignoredJournal(of: try open(directory))
     #expect(journal.name == Self.journalName && journal.byteCount == 5_000)
     #expect(journal.reason == "they do not begin like an SQLite journal")
   }
@@ -221,28 +221,28 @@ struct JournalTests {
     #expect(try open(directory).findings.isEmpty)
   }
 
-  @Test("A log of an encrypted manifest is reported and not used")
+  @Test("A log of an encrypted manifest is reported and ignored")
   func encrypted() throws {
     let directory = try TemporaryDirectory()
     let log = try makeBackupWithLog(in: directory).log
     _ = try makeBackup(in: directory, isEncrypted: true)
     try directory.write(log, to: "backup/\(Self.logName)")
-    #expect(try unreadJournal(of: try open(directory)).reason == "Manifest.db is encrypted, or not a database")
+    #expect(try ignoredJournal(of: try open(directory)).reason == "Manifest.db is encrypted, or not a database")
   }
 
-  @Test("A log that is a link or too large is reported and not used")
+  @Test("A log that is a link or too large is reported and ignored")
   func unreadable() throws {
     let directory = try TemporaryDirectory()
     let log = try makeBackupWithLog(in: directory).log
     var limits = BackupLimits()
     limits.journalByteCount = log.count - 1
     let archive = try BackupArchive.open(.path(directory.path("backup")), limits: limits)
-    #expect(try unreadJournal(of: archive).byteCount == Int64(log.count))
+    #expect(try ignoredJournal(of: archive).byteCount == Int64(log.count))
     #expect(try paths(archive) == Self.databasePaths)
     try FileManager.default.removeItem(atPath: directory.path("backup/\(Self.logName)"))
     try FileManager.default.createSymbolicLink(
       atPath: directory.path("backup/\(Self.logName)"), withDestinationPath: "/etc/hostname")
-    #expect(try unreadJournal(of: try open(directory)).reason == "it is not a regular file")
+    #expect(try ignoredJournal(of: try open(directory)).reason == "it is not a regular file")
   }
 
   @Test("A rewritten manifest contains the rows of the log, which is omitted", arguments: ["backup", "b.tar"])

@@ -89,6 +89,7 @@ struct KeychainPayloadTests {
   func unpaddedDatabase() throws {
     let sample = try SampleBackup()
     let (record, stored) = try payload(sample)
+    // The database itself may end with bytes that are also valid as padding.
     for tail in [[], [1], [2, 2], [UInt8](repeating: 16, count: 16)] as [[UInt8]] {
       let archive = try archive(sample, rows: try row(record), isPadded: false, payload: stored, tail: tail)
       let opened = try archive.keychainFile(with: sample.keys)
@@ -178,6 +179,7 @@ struct KeychainPayloadTests {
     #expect(errorWithoutPassword?.category == .wrongPassword)
   }
 
+  /// A manifest key has four bytes for its class, and a wrapped key of forty bytes.
   @Test("A manifest key with a wrong size is damaged", arguments: [0, 43, 45])
   func manifestKeyLength(count: Int) throws {
     let sample = try SampleBackup()

@@ -124,7 +124,7 @@ struct KeychainReplacementTests {
   }
 
   @Test(
-    "After a failure, the old or the new backup exists (a directory and a third of the calls in a quick run)",
+    "If replacing the keychain fails, the backup is unchanged (a directory and a third of the calls in a quick run)",
     arguments: Cases.chosen(["b/", "b.zip"], quick: 1), FaultInjectionTests.faults)
   func everyCall(name: String, fault: FileSystem.InjectedFault) throws {
     let directory = try TemporaryDirectory()
@@ -142,6 +142,7 @@ struct KeychainReplacementTests {
       case .success: #expect(keychain == file, "call \(call)")
       case .failure: #expect(try tree(directory.path) == treeBefore, "call \(call)")
       }
+      // The replacement made fewer calls, so the fault was not injected.
       let allCallsHaveFailed = failing.callCount < call
       if allCallsHaveFailed {
         // The archive reads a zip through another file system, so few calls are left.

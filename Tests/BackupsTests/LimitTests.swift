@@ -32,6 +32,7 @@ struct LimitTests {
 
   @Test("The number of entries is limited, also in a zip")
   func entryCount() throws {
+    // The sample has five files.
     try expectLimit(5) { $0.entryCount = $1 }
     var zip = ZipFixture()
     for file in try SampleBackup().storedFiles() { zip.add(file.path, file.bytes) }

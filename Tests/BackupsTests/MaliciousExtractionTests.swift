@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Extraction of malicious backups")
 struct MaliciousExtractionTests {
-  @Test("No name, link, or file through a link is written outside the folder", arguments: [true, false])
+  @Test("Nothing is written outside the folder: not by a name, as a link, or through a link", arguments: [true, false])
   func outsideFolder(isEncrypted: Bool) throws {
     let directory = try TemporaryDirectory()
     try directory.write(Array("keep".utf8), to: "victim/file")
@@ -23,7 +23,7 @@ struct MaliciousExtractionTests {
       let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
       #expect(names == ["backup", "escape.txt", "out", "victim"])
       #expect(result.faults == [.overLimit: 1, .hostile: 2])
-      // Two of eight links are written: those to their own directory and to themselves.
+      // Two of the eight links are written: "dir" leads to its own directory, and "own" to itself.
       #expect(result.linkCount == 2 && result.omissions == [.targetOutsideFolder: 6])
       #expect(result.fileCount == 12)
     }
@@ -119,7 +119,7 @@ struct MaliciousExtractionTests {
     let backup = try FileTreeBackup(files + [.text("ordinary", "ordinary")])
     try backup.write(to: directory)
     let result = try ExtractionTests.extract(backup, directory)
-    // A record with a negative size is reported, and no file is written.
+    // Each of the two records with a negative size is reported, and its file is not written.
     #expect(result.fileCount == 9 && result.faults == [.damaged: 2] && result.linkCount == 5)
     let written = try entries(in: directory, "out")
     #expect(written["HomeDomain/ordinary"] == "file 644 1600000000 ordinary")
@@ -129,7 +129,7 @@ struct MaliciousExtractionTests {
     }
   }
 
-  @Test("Of two rows with the same path, the one with the correct identifier is written, and the other is reported")
+  @Test("Of rows with the same path, only the one with the correct identifier is written, and the others are reported")
   func samePath() throws {
     let directory = try TemporaryDirectory()
     let backup = try FileTreeBackup([

@@ -212,12 +212,12 @@ struct MaliciousManifestTests {
   }
 
   /// A row with the identifier and the name of the keychain file. Only its record is invalid.
-  private let validRow = ExternalDatabase.keychainRow(record: [1])
+  private let matchingRow = ExternalDatabase.keychainRow(record: [1])
 
   @Test("The keychain file is found by its name and identifier")
   func keychainRow() throws {
-    #expect(try keychainFile(inRows: validRow)?.kind == .file)
-    #expect(throws: KeyhaulError.self) { try keychainFile(inRows: validRow)?.record() }
+    #expect(try keychainFile(inRows: matchingRow)?.kind == .file)
+    #expect(throws: KeyhaulError.self) { try keychainFile(inRows: matchingRow)?.record() }
     #expect(try keychainFile(inRows: "") == nil)
     let withoutRecord = try keychainFile(inRows: ExternalDatabase.keychainRow(flags: 33))
     #expect(withoutRecord?.kind == .file)
@@ -234,7 +234,7 @@ struct MaliciousManifestTests {
       ExternalDatabase.row("../../etc/passwd", domain: keychain.domain, path: keychain.path, record: [1]),
       ExternalDatabase.row(identifier, domain: "HomeDomain", path: "other", record: [1]),
       ExternalDatabase.row(identifier, domain: keychain.domain, path: "../keychain-backup.plist", record: [1]),
-      validRow + ExternalDatabase.row(otherIdentifier, domain: keychain.domain, path: keychain.path, record: [2]),
+      matchingRow + ExternalDatabase.row(otherIdentifier, domain: keychain.domain, path: keychain.path, record: [2]),
       "INSERT INTO Files VALUES ('\(identifier)', x'00', NULL, 'one', 7);",
     ]
     for rows in invalidRows {

@@ -41,6 +41,7 @@ struct ManifestTests {
         "Version", "WasPasscodeSet",
       ])
     #expect(root["Version"] == .string("10.0"))
+    // The class in four bytes, and a wrapped key of forty bytes.
     #expect(root["ManifestKey"]?.dataValue?.prefix(4) == [3, 0, 0, 0])
     #expect(root["ManifestKey"]?.dataValue?.count == 44)
     let info = String(decoding: try #require(files["Info.plist"]), as: UTF8.self)

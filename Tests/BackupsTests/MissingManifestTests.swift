@@ -32,7 +32,7 @@ struct MissingManifestTests {
     return try ["folder", "tar", "zip"].map { try BackupArchive.open(.path(directory.path($0))) }
   }
 
-  @Test("A directory, a tar, and a zip are read as an unencrypted manifest, with a finding")
+  @Test("In a directory, a tar, and a zip, the database is read as an unencrypted manifest, with a finding")
   func read() throws {
     for archive in try archives(of: files()) {
       #expect(archive.findings == [.manifestMissing])
@@ -75,7 +75,7 @@ struct MissingManifestTests {
     }
   }
 
-  @Test("Payloads that are longer by the padding are reported as encrypted")
+  @Test("If payloads are longer than recorded by the size of the padding, the backup counts as encrypted")
   func encryptedPayloads() throws {
     let sample = try SampleBackup()
     var files = try sample.storedFiles()

@@ -48,7 +48,7 @@ struct OldLayoutTests {
       #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 4])
       #expect(listing.inconsistentRowCount == 0)
       #expect(try fileList.listing(against: try archive.storedFiles()).missingCount == 0)
-      // An empty file would not require a payload.
+      // The third file is empty, so it needs no payload.
       #expect(try fileList.listing(against: StoredPayloads()).missingCount == 2)
       #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     }
@@ -154,7 +154,7 @@ struct OldLayoutTests {
     #expect(error?.code == .hostile)
   }
 
-  @Test("If an old manifest has no records, a stored keychain file is damaged, and without it there is no keychain")
+  @Test("If an old manifest has no records, a stored keychain file is an error; otherwise, there is no keychain")
   func unlistedKeychain() throws {
     let sample = try SampleBackup()
     var files = try MBDBBackup(sample).files
@@ -167,7 +167,7 @@ struct OldLayoutTests {
     #expect(missingError?.code == .noKeychain)
   }
 
-  /// Opens files as a tar. Any error is converted to a `KeyhaulError`.
+  /// Opens files as a tar like `open(packed(files))`, but throws only errors of type `KeyhaulError`.
   private func openPacked(_ files: [(path: String, bytes: [UInt8])]) throws(KeyhaulError) -> BackupArchive {
     do {
       return try open(packed(files))

@@ -14,7 +14,7 @@ struct PartialBackupTests {
   }
 
   @Test(
-    "A backup with an unreadable manifest has its other property lists and an unknown password status")
+    "If the manifest is unreadable, the other property lists are read, and only reading is allowed")
   func garbledManifest() throws {
     var files = try SampleBackup.storedFiles()
     files["Manifest.plist"] = Array("once upon a time".utf8)

@@ -97,7 +97,7 @@ struct PlaintextManifestTests {
     #expect(try decrypted.keychainFile().bytes == sample.contents.keychainFile)
   }
 
-  @Test("A backup without file keys is unencrypted whatever its manifest says, and cannot be restored")
+  @Test("A backup without file keys that claims to be encrypted is read as unencrypted and cannot be restored")
   func falseClaim() throws {
     let sample = try SampleBackup(hasPassword: false)
     var files = try sample.storedFiles()

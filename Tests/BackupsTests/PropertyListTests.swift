@@ -114,7 +114,7 @@ struct PropertyListTests {
     #expect(try open(directory).unreadablePropertyLists.map(\.name) == ["Status.plist", "Info.plist"])
   }
 
-  @Test("A property list of 343 bytes that expands exponentially is refused or a finding")
+  @Test("A manifest of 343 bytes that expands exponentially is refused, and another such property list is a finding")
   func nestedArrays() throws {
     for file in [MetadataFile.status, .info] {
       let directory = try sampleDirectory()
@@ -163,7 +163,7 @@ struct PropertyListTests {
     }
   }
 
-  @Test("Shared App Store metadata is read up to the size of the file")
+  @Test("If apps share App Store metadata, the total of what is read is limited to the size of the file")
   func sharedMetadata() throws {
     let metadata = try BinaryPlist.encode(
       .dictionary(["itemName": .string("Bee"), "more": .data([UInt8](repeating: 0, count: 1000))]))

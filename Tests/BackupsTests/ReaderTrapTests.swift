@@ -35,7 +35,7 @@ struct ReaderTrapTests {
   }
 
   @Test(
-    "A manifest with version 9.1 or a number is read like any other",
+    "A manifest whose version is 9.1 or a number is read like any other",
     arguments: [
       PropertyValue.string("9.1"), .real(10), .integer(10), .string("10"),
     ])
@@ -46,7 +46,7 @@ struct ReaderTrapTests {
   }
 
   @Test(
-    "A file is not truncated to its recorded size, because its padding determines it", arguments: [-20, -1, 0, 1, 4096])
+    "The padding determines the size of a file, not the recorded size", arguments: [-20, -1, 0, 1, 4096])
   func recordedSize(difference: Int64) throws {
     let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
     let backup = try SingleFileBackup(plain, recordedSize: Int64(plain.count) + difference)

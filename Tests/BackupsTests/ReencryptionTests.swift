@@ -123,6 +123,7 @@ struct ReencryptionTests {
 
     let archive = try BackupArchive.open(.path(path))
     #expect(!archive.isEncrypted && archive.manifest.manifestKey == nil && archive.keybag == keybag)
+    // Only a keybag with a password has a second step of key derivation.
     #expect(archive.keybag.secondStep == nil)
     let files = try archive.plainFiles(archive.keybag.keys(""))
     #expect(files.keys == originalFiles.keys)
@@ -188,8 +189,8 @@ struct ReencryptionTests {
     let file = try #require(try fixture.contents().first { $0.path == "Media/large.jpg" })
     let name = "backup/\(file.identifier.prefix(2))/\(file.identifier)"
     var stored = try directory.read(name)
-    // In CBC mode, a changed bit of a block also changes the same bit of the next block after decryption. Here, that bit
-    // is in the last byte of the padding, which must be at most 16.
+    // In CBC mode, flipping a bit of an encrypted block flips the same bit of the next decrypted block. Here, it is the
+    // top bit of the last byte, which states the size of the padding. A size above 16 is invalid.
     stored[stored.count - 17] ^= 0x80
     try directory.write(stored, to: name)
     let treeBefore = try tree(directory.path)
@@ -202,7 +203,7 @@ struct ReencryptionTests {
   }
 
   @Test(
-    "After a failure, the old or the new backup exists (a fifth of the calls in a quick run)",
+    "If any call fails, the backup is either unchanged or encrypted (a fifth of the calls in a quick run)",
     arguments: ["backup", "b.tar"],
     [FileSystem.InjectedFault.failure(.noSpace), .failure(.ioError), .short])
   func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
@@ -225,11 +226,12 @@ struct ReencryptionTests {
       let archive = try BackupArchive.open(.path(path))
       #expect(archive.isEncrypted == !failed, "call \(call)")
       if failed { #expect(try tree(directory.path) == treeBefore, "call \(call)") }
+      // The rewrite made fewer calls, so the fault was not injected.
       if failing.callCount < call { break }
     }
   }
 
-  @Test("Without an exchange of names, a directory is replaced by two renames")
+  @Test("If the file system cannot exchange two names, a directory is replaced by two renames")
   func withoutExchange() throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()

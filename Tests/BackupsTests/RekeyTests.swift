@@ -118,7 +118,7 @@ struct RekeyTests {
     #expect(newRoot["Zulu"] == root["Zulu"])
   }
 
-  @Test("All other entries of a container are preserved, with any file extension")
+  @Test("All other entries of a container are preserved, even if its file extension is that of another format")
   func entries() throws {
     let directory = try TemporaryDirectory()
     var tar = TarFixture()
@@ -164,7 +164,7 @@ struct RekeyTests {
   }
 
   @Test(
-    "After a failure, the old or the new backup exists, and no other files (a third of the calls in a quick run)",
+    "If changing the password fails, the backup is unchanged, without new files (a third of the calls in a quick run)",
     arguments: ["b/", "b.tar.gz"], faults)
   func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let sample = try SampleBackup()
@@ -189,6 +189,7 @@ struct RekeyTests {
       let reopened = try BackupArchive.open(.path(directory.path(destination)))
       #expect(reopened.keybag == (failed ? archive.keybag : newKeybag), "call \(call)")
       #expect(reopened.seal?.violations == [], "call \(call)")
+      // The change made fewer calls, so the fault was not injected.
       if failing.callCount < call { break }
     }
   }

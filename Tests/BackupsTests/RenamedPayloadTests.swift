@@ -88,6 +88,7 @@ struct RenamedPayloadTests {
     let renamedFiles = try files(sample).filter { naming.path($0.path) != $0.path }
     let newPaths = renamedFiles.map { naming.path($0.path) }.sorted()
     #expect(payloads.finding == .payloadsRenamed(count: newPaths.count, unread: 0, first: newPaths[0]))
+    // When a directory is opened, only its keychain file is looked for, whose path `capitalFolder` does not change.
     #expect(archive.anomalies.isEmpty == (destination == "b" && naming == .capitalFolder))
   }
 
@@ -202,6 +203,7 @@ struct RenamedPayloadTests {
   func links() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
+    // The paths of payloads are longer.
     try write(files(sample).filter { $0.path.count < 40 }, to: directory, as: "b")
     for file in Self.additionalFiles { try directory.write(file.bytes, to: "elsewhere/\(file.path)") }
     let secret = directory.path("elsewhere/\(Self.additionalFiles[0].path)")
@@ -223,8 +225,8 @@ struct RenamedPayloadTests {
   }
 
   @Test(
-    "Payloads of iOS 4 to 9 are found in upper case, and in directories of two digits", arguments: [true, false],
-    ["b", "b.tar"])
+    "Payloads of iOS 4 to 9 are found if their names are in upper case, or if they are in directories as in iOS 10",
+    arguments: [true, false], ["b", "b.tar"])
   func oldLayout(isInFolders: Bool, destination: String) throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -265,7 +267,7 @@ struct RenamedPayloadTests {
     }
   }
 
-  @Test("Encrypted and decrypted copies have the usual paths", arguments: Naming.allCases)
+  @Test("A decrypted copy has the usual paths", arguments: Naming.allCases)
   func decrypted(naming: Naming) throws {
     let directory = try TemporaryDirectory()
     try FileTreeBackup([.text("a", "first"), .text("b", "second")]).write(to: directory, as: "original")

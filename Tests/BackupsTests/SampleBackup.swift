@@ -45,19 +45,19 @@ struct SampleBackup: ~Copyable {
       contents, keys: keys, random: SeededRandomSource(seed: "files"), to: destination, replace: replace)
   }
 
-  /// Returns the bytes of a container, through a temporary file.
+  /// Writes a container to a temporary file, and returns its bytes.
   borrowing func packed(as format: ContainerFormat) throws -> [UInt8] {
     let directory = try TemporaryDirectory()
     try write(to: .file(directory.path("packed"), format))
     return try directory.read("packed")
   }
 
-  /// Returns the stored files with a password, which are created once because they are always equal.
+  /// Returns the stored files of a backup with a password. They are created only once, because they are always equal.
   static func storedFiles() throws -> [(path: String, bytes: [UInt8])] { try files.get() }
 
   private static let files = Result { try SampleBackup().storedFiles() }
 
-  /// Returns the stored files by path, so that a test can change them.
+  /// Returns the stored files without the seal, which the changes of a test would break.
   borrowing func storedFiles() throws -> [(path: String, bytes: [UInt8])] {
     let directory = try TemporaryDirectory()
     try write(to: .directory(directory.path("backup")))

@@ -40,7 +40,7 @@ struct SealTests {
   }
 
   @Test(
-    "A seal or another file that the system cannot read is not reported as broken",
+    "A failure to open or read a file is not reported as a broken seal",
     arguments: [FileSystem.Call.open, .read])
   func unreadable(call: FileSystem.Call) throws {
     let directory = try TemporaryDirectory()
@@ -92,7 +92,7 @@ struct SealTests {
 
   /// Changes a sealed backup directory and returns the violations of its seal.
   ///
-  /// The violation that requires the password is only looked for if there are no others.
+  /// The authentication code, which requires the password, is only checked if there are no other violations.
   private func sealViolations(
     after edit: (TemporaryDirectory) throws -> Void, hasPassword: Bool = true
   ) throws -> [SealViolation] {
@@ -197,7 +197,7 @@ struct SealTests {
     #expect(violations.map(\.file) == ["Keyhaul.seal"])
   }
 
-  @Test("The keychain of an older backup with the same device and password does not match")
+  @Test("The keychain of an older backup with the same device and password does not match the newer backup's seal")
   func olderKeychain() throws {
     let directory = try TemporaryDirectory()
     let oldSample = try SampleBackup(secretByteCount: 200)

@@ -108,7 +108,7 @@ struct SinglePassTests {
     return try ListedFile(MBDBManifest.Entry(domain: "HomeDomain", record: record, extendedAttributes: []))
   }
 
-  @Test("The other payloads of a zip with two corrupt payloads are read if the limit is two, but not if it is one")
+  @Test("A zip with two corrupt payloads is read without them if the limit is two, and refused if it is one")
   func corruptPayloads() throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()

@@ -53,7 +53,8 @@ struct TarFixture {
 
   /// Adds an extended header for the next entry.
   ///
-  /// A record is a line such as `12 path=a b` and its newline. The number is the size of the record with the number.
+  /// A record is a line such as `12 path=a b` with its newline. The number is the size of the whole record, including
+  /// the number itself.
   mutating func addExtended(_ records: [(key: String, value: [UInt8])]) {
     var content: [UInt8] = []
     for (key, value) in records {

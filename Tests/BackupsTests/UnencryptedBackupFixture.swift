@@ -52,7 +52,7 @@ final class UnencryptedBackupFixture {
     ).archived()
   }
 
-  /// Returns the stored files by path, which are created once because they are always equal.
+  /// Returns the stored files with their paths. They are created only once, because they are always equal.
   func stored() throws -> [(path: String, bytes: [UInt8])] { try Self.allStored.get() }
 
   private static let allStored = Result { try UnencryptedBackupFixture().newFiles() }

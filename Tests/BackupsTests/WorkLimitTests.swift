@@ -64,7 +64,7 @@ struct WorkLimitTests {
       ExternalDatabase.schema + "INSERT INTO Properties VALUES ('r', x'\(record.hex)');" + rows.joined()
       + "DELETE FROM Properties;"
     let database = try ManifestDatabase(try DatabaseBytes(try SpooledData(try ExternalDatabase.bytes(sql))))
-    // The flags of these rows have no type, so that their records of forty megabytes must be read.
+    // The flags of these rows state no type, so their records must be read, which have forty megabytes in total.
     var kinds: [ListedFile.Kind] = []
     let duration = try ProcessorTime.of { try database.forEachFile { kinds.append($0.kind) } }
     #expect(kinds == [ListedFile.Kind](repeating: .other, count: 200))

@@ -131,6 +131,7 @@ struct ZipHeaderTests {
     for file in try sample.storedFiles() {
       // 0x94 is "\u{f6}" in the character set of old DOS systems.
       let header = [0x94] + Array("/\(file.path)".utf8)
+      // The names are compared even though the checksum in the field is not that of the name in the header.
       let field = zip.unicodePath("\u{f6}/\(file.path)", of: "")
       zip.add(nameBytes: header, file.bytes, extra: field, local: .init(extra: field))
     }

@@ -45,6 +45,7 @@ struct DeviceKeyEvidenceTests {
   @Test("The device is the source device if all classes with items are proven, and a different one if none is")
   func device() {
     #expect(DeviceKeyEvidence([item(nil, Self.whenUnlocked), item(nil, Self.afterFirstUnlock)]).isSameDevice == true)
+    // These two failures are detected only after the item's key was unwrapped.
     #expect(
       DeviceKeyEvidence([item(nil, Self.whenUnlocked), item(.tagMismatch, Self.afterFirstUnlock)]).isSameDevice == true)
     #expect(DeviceKeyEvidence([item(.malformed("x"), Self.whenUnlocked)]).isSameDevice == true)

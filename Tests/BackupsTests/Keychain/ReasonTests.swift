@@ -18,7 +18,8 @@ struct ReasonTests {
       opening: failure.map { .failed($0) } ?? .opened(.password("anna")))
   }
 
-  /// Returns the reason why an item cannot be decrypted. The other items of the backup may prove the device key.
+  /// Returns the reason why an item cannot be decrypted. If the device key decrypted one of the other items, it is the
+  /// right key for the class of that item.
   private func reason(
     of item: BackupItem, among otherItems: [BackupItem] = [], backupHasPassword: Bool = true
   ) -> Reason? {
@@ -26,12 +27,12 @@ struct ReasonTests {
   }
 
   @Test(
-    "Another copy may have the item if its class key is missing or its bytes are damaged, but not for other reasons")
+    "An item may be intact in another copy of the backup only if its class key is missing or its bytes are damaged")
   func lostInThisCopy() {
     #expect(Reason.allCases.filter(\.isLostInThisCopy) == [.noClassKey, .tagMismatch, .malformed])
   }
 
-  @Test("Items with a secret but no name are counted separately, not with the items that a device accepts")
+  @Test("Items with a secret but no name are counted as secret-only, not as migratable or device-only")
   func secretOnly() {
     func decryptedItem(_ protection: ProtectionClass?, isSecretOnly: Bool) -> BackupItem {
       BackupItem(
@@ -50,7 +51,7 @@ struct ReasonTests {
   @Test("A decrypted item has no failure reason")
   func decrypted() { #expect(reason(of: item(failure: nil)) == nil) }
 
-  @Test("If a failed item needs no device key, the reason is damage")
+  @Test("If a failed item needs no device key, the reason is a kind of damage")
   func damage() {
     let failures: [(BackupItem.Failure, Reason)] = [
       (.noClassKey(.whenUnlocked), .noClassKey), (.classKeyDamaged(.whenUnlocked), .noClassKey),
@@ -63,7 +64,7 @@ struct ReasonTests {
     }
   }
 
-  @Test("Without the device key, the reason is the item's class or the missing password")
+  @Test("Without the device key, an item is device-bound, or the backup is not encrypted")
   func deviceKeyMissing() {
     let deviceOnly = item(failure: .hardwareMissing, protection: .whenUnlockedThisDeviceOnly)
     let migratable = item(failure: .hardwareMissing, protection: .whenUnlocked)

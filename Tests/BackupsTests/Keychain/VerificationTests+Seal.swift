@@ -41,6 +41,7 @@ extension VerificationTests {
       #expect(
         check.detail.hasPrefix("7 files match the seal")
           && check.detail.contains("with the backup's password") == isKeyed)
+      // Without a password, all items need the device key, which is not given.
       #expect(verification.verdict == (hasPassword ? .whole : .foreign))
     }
 

@@ -335,6 +335,7 @@ struct VerificationTests {
     try backup.change("HomeDomain/letter.txt") { $0.removeLast(5) }
     let verification = try verify(backup, knowsPassword: false)
     let fault = try #require(verification.faults.first)
+    // Five of the 64 stored bytes are missing.
     #expect(fault.kind == .payloadCut && fault.byteCount == 59)
     let identifier = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "letter.txt")
     #expect(fault.file == identifier)

@@ -31,7 +31,7 @@ struct FaultyRowTests {
       #expect(result.verdict == .unsupportedVersion && result.item == nil, "\(name)")
       return
     }
-    // Only the last byte of the padding is correct. Apple decrypts such an item.
+    // In a fault with this note, only the last byte of the padding is correct. Apple and Keyhaul decrypt the item.
     if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
       #expect(result.isOpen && result.verdict == .open, "\(name)")
       return

@@ -60,6 +60,7 @@ struct SimulatorKeychainTests {
   @Test("The error for an item without a class, or for a missing row, is not about class key files")
   func refusals() throws {
     let folder = try SimulatorFolder()
+    // The directory is removed with the last use of `folder`.
     defer { withExtendedLifetime(folder) {} }
     let keychain = try SimulatorKeychain(path: folder.path)
     var item = Self.item("anna", secret: "x")
@@ -81,7 +82,7 @@ struct SimulatorKeychainTests {
     let rowsBefore = try folder.rows().map(Self.stored)
     let keychain = try SimulatorKeychain(path: folder.path)
     #expect(try keychain.insert(Self.item("anna", secret: "tr0ub4dor"), replacingExisting: false) == .added)
-    // The image of the database is used only if the commit fails.
+    // The argument, an image of the database, is used only if the commit fails.
     try keychain.commit(changing: [])
     let rows = try folder.rows()
     #expect(rows.count == rowsBefore.count + 1)
@@ -141,7 +142,7 @@ struct SimulatorKeychainTests {
     #expect(try folder.rows().map(Self.stored) == rowsBefore)
   }
 
-  @Test("A class without a key gets a key, and only this class")
+  @Test("If the class of inserted items has no key, one is created for this class, and for no other class")
   func newClass() throws {
     let folder = try SimulatorFolder(
       DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp; DELETE FROM inet"), hasLog: false)

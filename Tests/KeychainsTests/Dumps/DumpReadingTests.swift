@@ -16,7 +16,9 @@ func entries(_ contents: String...) -> String {
   "<array>" + contents.map { "<dict>\($0)</dict>" }.joined() + "</array>"
 }
 
+/// Returns a key with a text in XML.
 func text(_ key: String, _ value: String) -> String { "<key>\(key)</key><string>\(value)</string>" }
+/// Returns a key with the bytes of a text as data in XML.
 func data(_ key: String, _ value: String) -> String {
   "<key>\(key)</key><data>\(base64(Array(value.utf8)))</data>"
 }

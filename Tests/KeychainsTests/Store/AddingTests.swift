@@ -37,7 +37,7 @@ struct AddingTests {
     #expect(try keychain.only(.internetPassword).attributes == stored.item.attributes)
   }
 
-  @Test("By default, items are accessible when unlocked and certificates always; the push service's stay on the device")
+  @Test("By default, certificates are always accessible, the push service's on this device only; others when unlocked")
   func defaultProtection() throws {
     let keychain = try Keychain()
     for kind in ItemKind.allCases {

@@ -80,7 +80,7 @@ struct PrimaryKeyTests {
     ]
   }()
 
-  @Test("The computed primary key agrees with SQLite for unusual values", arguments: pairs.indices)
+  @Test("Two items have the same computed primary key exactly if SQLite rejects the second", arguments: pairs.indices)
   func agreement(index: Int) throws {
     let (first, second) = Self.pairs[index]
     #expect(try areDuplicates(first, second) == (PrimaryKey(of: first) == PrimaryKey(of: second)))

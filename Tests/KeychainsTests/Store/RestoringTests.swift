@@ -127,7 +127,7 @@ struct RestoringTests {
     #expect(error?.code == .decode)
   }
 
-  @Test("A restore first deletes all rows that are not synchronized, preserved by group or shared")
+  @Test("A restore first deletes all rows except those that are synchronized, shared, or in preserved groups")
   func deletion() throws {
     let keychain = try Keychain()
     let rows: [(name: String, item: KeychainItem, stays: Bool)] = [

@@ -59,7 +59,8 @@ struct StoppedChangeTests {
       }, afterChecks: 5, on: try Keychain())
   }
 
-  // The items exceed SQLite's cache, so that pages are already written. The indexes of the table are dropped.
+  // The items exceed SQLite's cache, so the file already has new pages when the change stops. For this number of items,
+  // the indexes of the table are dropped and created again.
   @Test("Stopping a change of a file without a log rolls it back")
   func withoutLogStopped() throws {
     let secret = String(repeating: "s", count: 6_000)
@@ -106,6 +107,7 @@ struct StoppedChangeTests {
         try store.update(
           ItemQuery(), with: changes, keys: keychain.keys, now: .reference, random: keychain.random)
       }, afterChecks: checkCount, on: keychain)
+    // The store checks twice for each updated item, but only once for each deleted item.
     try expectRollback(
       of: { (store, keychain) throws(KeyhaulError) in
         try store.delete(ItemQuery(), keys: keychain.keys, now: .reference, random: keychain.random)

@@ -14,7 +14,7 @@ extension BackupArchive {
     return FileList(try ManifestDatabase(try databaseBytes(with: keys)))
   }
 
-  /// Derives the key of the records in an iOS 10.0 list for `ClassKeys.recordKey`.
+  /// Derives the key that decrypts the records of an iOS 10.0 list. The caller stores it in `ClassKeys.recordKey`.
   ///
   /// - Parameter password: The password in the Unicode form that unlocks the keybag.
   /// - Returns: The key, or `nil` if the backup is not from iOS 10.0 or its list has no usable salt.
@@ -42,7 +42,8 @@ extension BackupArchive {
   /// The path of the log or journal whose pages are part of the list, or `nil` if there is none.
   package var appliedJournalPath: String? { parts.replacementPages?.from.path }
 
-  /// Opens the unencrypted list of files of a backup without a password, or of iOS 4 to 9 or 10.1.
+  /// Opens an unencrypted list of files. The list is unencrypted if the backup has no password, or is from iOS 4 to 9
+  /// or 10.1.
   ///
   /// - Throws: `.keyUnavailable` if the list is encrypted, otherwise as `fileList(with:)`.
   public func fileList() throws(KeyhaulError) -> FileList {
@@ -77,14 +78,14 @@ extension BackupArchive {
       return try keys.unwrapFileKey(field)
     } catch {
       guard error.code == .keyUnavailable else { throw KeyhaulError(error, in: "the key of \(part)") }
-      // If only this class key cannot be unwrapped, the password is not the reason.
+      // Other class keys were unwrapped, so the password is right, and this class key is damaged.
       let isDamaged = keys.availability(of: wrapped.keyClass) == .damaged
       throw KeyhaulError(isDamaged ? .damaged : .keyUnavailable, "\(part): \(error.reason)")
     }
   }
 
-  /// The storage for a large list or keychain. The same storage is used when the backup or a copy of the backup is opened
-  /// again.
+  /// The storage of a large list of files or keychain file. The backup, or a copy of the backup, is opened again with the
+  /// same storage.
   package var storage: ManifestStorage {
     switch source {
     case .directory(_, let source): source.storage
@@ -97,15 +98,15 @@ extension BackupArchive {
 extension BackupArchive {
   /// Reads a stored file of any size and passes its plaintext in chunks.
   ///
-  /// In a directory, the file is opened directly. In a container, its entry is searched from the start, so many files
-  /// take long. Damage at the end is found only after the bytes were passed.
+  /// In a directory, the file is opened directly. In a container, each call searches the entry from the start, so reading
+  /// many files is slow. Damage at the end of the file is found only after the bytes were passed.
   ///
   /// - Parameters:
   ///   - file: A file of the backup's list.
   ///   - keys: The backup's unlocked keybag. Not used if the backup has no password.
   ///   - chunk: Receives the plaintext in order. The pointer is valid only during the call.
   /// - Returns: The sizes and digests of the file, with which Keyhaul verifies it.
-  /// - Throws: `.payloadMissing` if a file that is not empty is not stored; `.keyUnavailable`; `.damaged` if a file in
+  /// - Throws: `.payloadMissing` if the payload of a nonempty file is missing; `.keyUnavailable`; `.damaged` if a file in
   ///   an encrypted backup has no key; `.unsupported` if the entry is not a regular file; `.notStreamable` if the backup
   ///   came from a stream; the errors of `chunk`.
   public func readPayload(

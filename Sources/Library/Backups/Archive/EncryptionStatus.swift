@@ -46,8 +46,8 @@ struct EncryptionStatus {
     }
   }
 
-  /// Returns the unencrypted list of files, or `nil` if the list is encrypted or unreadable. `fileList(with:)` reports
-  /// an unreadable list.
+  /// Returns which content is encrypted according to an unencrypted list of files. Returns `nil` if the list itself is
+  /// encrypted or unreadable. `fileList(with:)` reports an unreadable list.
   private static func plaintextManifest(_ parts: MetadataFiles) throws(KeyhaulError) -> PlaintextManifest? {
     guard let database = parts.database else { return nil }
     do throws(KeyhaulError) {

@@ -13,19 +13,19 @@ extension MetadataFiles {
     var anomalies: [BackupAnomaly] = []
     var applicable: (pages: ReplacementPages, part: MetadataFile)?
     for part in MetadataFile.journals {
-      if let unread = unreadJournals[part] {
-        anomalies.append(Self.unread(part, unread.byteCount, because: unread.reason))
+      if let journal = unreadJournals[part] {
+        anomalies.append(Self.ignored(part, journal.byteCount, because: journal.reason))
       }
       guard let stored = self[large: part] else { continue }
       switch try content(of: part, stored, over: database) {
       case .none: break
       case .notApplicable(let reason):
-        anomalies.append(Self.unread(part, Int64(stored.byteCount), because: reason))
+        anomalies.append(Self.ignored(part, Int64(stored.byteCount), because: reason))
       case .pages(let pages, let uncommittedByteCount):
         applicable = (pages, part)
         if uncommittedByteCount > 0 {
           anomalies.append(
-            Self.unread(
+            Self.ignored(
               part, Int64(uncommittedByteCount),
               because: "they are not part of a finished change; the finished changes before them are read"))
         }
@@ -35,14 +35,16 @@ extension MetadataFiles {
     guard try Self.isSound(DatabaseBytes(database, replacing: pages)) else {
       anomalies.removeAll { $0.finding?.file == part.path }
       let byteCount = Int64(self[large: part]?.byteCount ?? 0)
-      return anomalies + [Self.unread(part, byteCount, because: "if they are read, the manifest fails its check")]
+      return anomalies + [Self.ignored(part, byteCount, because: "if they are read, the manifest fails its check")]
     }
     replacementPages = (pages, part)
     return [.listJournalRead(name: part.path)] + anomalies
   }
 
-  /// Returns the finding for bytes of a log or journal that are not read.
-  private static func unread(_ part: MetadataFile, _ byteCount: Int64, because reason: String) -> BackupAnomaly {
+  /// Returns the finding for ignored bytes of a log or journal.
+  ///
+  /// - Parameter reason: Why the bytes are ignored, as a clause in which "they" are the bytes.
+  private static func ignored(_ part: MetadataFile, _ byteCount: Int64, because reason: String) -> BackupAnomaly {
     .finding(.listJournalUnread(name: part.path, byteCount: byteCount, reason: reason))
   }
 

@@ -108,19 +108,25 @@ package struct PayloadScanner {
       try deliver(
         try translatingErrors(in: storedPath) { () throws(DataProtectionError) in try decryptor.plain(of: bytes) })
     }
-    var hasValidPadding = storedByteCount > 0 || isValidIfEmpty
-    if storedByteCount > 0, let decryptor {
+    let hasValidPadding: Bool
+    if storedByteCount == 0 {
+      hasValidPadding = isValidIfEmpty
+    } else if let decryptor {
       let end = try finish(decryptor)
       try end?.bytes.withRawBytes(deliver)
       hasValidPadding = end?.hasValidPadding ?? false
+    } else {
+      hasValidPadding = true
     }
     return PayloadScan(
       storedByteCount: storedByteCount, plainByteCount: plainByteCount,
       storedSHA1: try finish(storedDigest), plainSHA1: try finish(plainDigest), hasValidPadding: hasValidPadding)
   }
 
-  /// Reads the payload completely to measure it. Unless the digest of the plaintext is required, only the last blocks
-  /// of an encrypted file are decrypted, because only the padding can be invalid.
+  /// Reads the payload completely to measure it.
+  ///
+  /// Unless the digest of the plaintext is required, only the last blocks of an encrypted file are decrypted. The
+  /// decryption of other blocks cannot fail, and only the padding at the end can be invalid.
   ///
   /// - Parameter whileReading: Called for each chunk. Its errors end the read.
   package func measure(
@@ -160,7 +166,8 @@ package struct PayloadScanner {
   private func forEachChunk(
     of payload: StoredPayload, _ body: (UnsafeRawBufferPointer) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {
-    guard try payload.forEachChunk(body) || isEmpty else {
+    let isStored = try payload.forEachChunk(body)
+    guard isStored || isEmpty else {
       throw KeyhaulError(.payloadMissing, "the manifest lists \(listedAndStoredPath), which is missing")
     }
   }

@@ -23,6 +23,7 @@ final class GzipChecksumVerifier: ByteSource {
   private var window: [UInt8] = []
   /// The offset of the window in the stream.
   private var windowOffset: Int64 = 0
+  /// The possible boundaries that no member has ended at yet.
   private var pending: [Boundary] = []
   private var checksum = CRC32()
   /// The number of decompressed bytes that were added to the current member.
@@ -75,6 +76,7 @@ final class GzipChecksumVerifier: ByteSource {
       remaining = remaining.dropFirst(Int(count))
     }
     endMembers()
+    // libarchive has decompressed everything before `consumed`, so the remaining boundaries there are false.
     if let index = pending.firstIndex(where: { $0.offset > consumed }), index > 0 { pending.removeFirst(index) }
   }
 
@@ -147,7 +149,7 @@ final class GzipChecksumVerifier: ByteSource {
     }
   }
 
-  /// The number of bytes until the next boundary can be tested.
+  /// The number of decompressed bytes until the next boundary can be tested, or `nil` if no boundary remains.
   private var distanceToBoundary: Int64? {
     let current = UInt32(truncatingIfNeeded: byteCount)
     return pending.prefix(Self.maximumAttemptCount).lazy.map { Int64($0.byteCount &- current) }.filter { $0 > 0 }.min()

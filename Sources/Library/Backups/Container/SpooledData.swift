@@ -3,7 +3,7 @@ import KeychainCrypto
 import KeychainFormats
 import SystemPackage
 
-/// A private copy of a stored metadata file, possibly on disk, so that later reads return the bytes that were checked.
+/// A private copy of a metadata file, possibly on disk, so that later reads return the bytes that were checked.
 package final class SpooledData: Sendable {
   package let byteCount: Int
   /// The SHA-256 digest of the content, 32 bytes.
@@ -77,7 +77,7 @@ package final class SpooledData: Sendable {
   }
 }
 
-/// Collects the bytes of a stored metadata file, in memory or in a temporary file.
+/// Collects the bytes of a metadata file, in memory or in a temporary file.
 package struct SpooledDataBuilder: ~Copyable {
   private let storage: ManifestStorage
   private let system: FileSystem
@@ -173,9 +173,10 @@ final class UnlinkedTemporaryFile: Sendable {
   }
 }
 
-/// The storage for a large list of files and keychain file while they are read.
+/// The storage of a backup's large list of files and keychain file while the backup is open.
 ///
-/// The storage contains the bytes of the backup. Encrypted files are decrypted in sections.
+/// It contains the bytes of the backup. An encrypted file stays encrypted there, and is decrypted in sections when it
+/// is read.
 public enum ManifestStorage: Sendable, Hashable {
   /// An unlinked temporary file in the directory `TMPDIR`, or in `/tmp`, which disappears with the process. Files
   /// smaller than 8 MiB are kept in memory.

@@ -28,7 +28,8 @@ struct ZipDirectory {
   private static let largeEndRecordSignature: [UInt8] = [0x50, 0x4B, 6, 6]
   private static let headerSignature: [UInt8] = [0x50, 0x4B, 1, 2]
   private static let localHeaderSignature: [UInt8] = [0x50, 0x4B, 3, 4]
-  /// The values of 16-bit and 32-bit fields whose number is stored elsewhere, with 64 bits.
+  /// The values with all bits set. A 16-bit or 32-bit field with such a value means that the number is stored elsewhere,
+  /// with 64 bits.
   private static let all16Bits: Int64 = 0xFFFF
   private static let all32Bits: Int64 = 0xFFFF_FFFF
 
@@ -123,7 +124,8 @@ struct ZipDirectory {
     var flaggedOffsets: [Int64] = []
     var cursor = try Cursor(source, at: start)
     var remainingByteCount = byteCount
-    // The local headers of a valid zip do not overlap. One long header for many entries would take very long to check.
+    // The local headers of a valid zip do not overlap. If many entries shared one long header, checking it again for each
+    // entry would take very long.
     var remainingLocalByteCount = source.fileByteCount ?? 0
     for index in 0..<entryCount {
       let number = index + 1
@@ -179,7 +181,8 @@ struct ZipDirectory {
     return (header, header.localOffset(bytes.littleEndian(at: 42, bytes: 4)))
   }
 
-  /// Most extra fields are shorter than this, so that one call reads the whole local header.
+  /// A size in bytes that few extra fields exceed. Reading as many bytes after the name usually gets the whole local
+  /// header in one call.
   private static let usualExtraByteCount = 128
 
   /// Reads an entry's local header, which precedes its content:

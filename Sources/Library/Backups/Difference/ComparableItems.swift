@@ -27,7 +27,7 @@ struct ComparableItems {
     var firstIndices = Self.indicesByReference(firstItems)
     var secondIndices = Self.indicesByReference(secondItems)
     sharesReferences = firstIndices.keys.contains { secondIndices[$0] != nil }
-    let identicalPositions = Self.itemsWithEqualBytes(firstItems, secondItems)
+    let identicalPositions = Self.positionsOfIdenticalItems(firstItems, secondItems)
     counts.identicalCount = identicalPositions.first.count
     counts.identicalDamagedCount = firstItems.count { identicalPositions.first.contains($0.position) && $0.isDamaged }
     let firstDifferent = firstItems.filter { !identicalPositions.first.contains($0.position) }
@@ -72,15 +72,15 @@ struct ComparableItems {
 
   /// Returns the positions of items that are encrypted at least in one list and have identical bytes in both, paired in
   /// their order.
-  private static func itemsWithEqualBytes(
+  private static func positionsOfIdenticalItems(
     _ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]
   ) -> Positions {
-    let encrypted = Set((firstItems + secondItems).lazy.filter(\.isEncrypted).compactMap { StoredBytes($0) })
-    guard !encrypted.isEmpty else { return ([], []) }
+    let encryptedBytes = Set((firstItems + secondItems).lazy.filter(\.isEncrypted).compactMap { StoredBytes($0) })
+    guard !encryptedBytes.isEmpty else { return ([], []) }
     // In reverse order, so that `removeLast` removes the first candidate.
     var candidates: [StoredBytes: [KeychainEntry]] = [:]
     for item in secondItems.reversed() {
-      if let bytes = StoredBytes(item), encrypted.contains(bytes) { candidates[bytes, default: []].append(item) }
+      if let bytes = StoredBytes(item), encryptedBytes.contains(bytes) { candidates[bytes, default: []].append(item) }
     }
     var identicalPositions: Positions = ([], [])
     for item in firstItems {
@@ -141,8 +141,8 @@ struct ComparableItems {
     init(_ item: KeychainEntry) { self.init(kind: item.kind, protection: item.protection) }
   }
 
-  /// Returns the maximum number of undecided items that may be pairs. The items of a pair have the same kind and class,
-  /// only one of them is decrypted, and their references do not differ.
+  /// Returns the maximum number of pairs among the undecided items. The items of a pair have the same kind and class, at
+  /// most one of them is decrypted, and their references do not differ.
   func possiblePairs(_ firstItems: [KeychainEntry], _ secondItems: [KeychainEntry]) -> Int {
     let secondGroups = Dictionary(grouping: secondItems, by: ComparisonKey.init)
     return Dictionary(grouping: firstItems, by: ComparisonKey.init).reduce(0) { sum, group in

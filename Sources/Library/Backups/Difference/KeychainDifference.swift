@@ -165,7 +165,7 @@ public struct KeychainDifference: Sendable {
       matchedCounts = Array(repeating: 0, count: positions.count)
     }
 
-    /// Returns the position of the first unmatched item with the same key.
+    /// Returns the position of the first unmatched item with the same key, and marks that item as matched.
     mutating func removeMatch(for item: KeychainItem) throws(KeyhaulError) -> Int? {
       guard let key = try Self.key(of: item) else { return nil }
       // A binary search for the first item whose key does not precede the given one.

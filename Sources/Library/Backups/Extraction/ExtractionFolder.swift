@@ -7,8 +7,8 @@ import SystemPackage
 /// During a run, it contains the directory `.keyhaul-part` with the files that are being written and a journal of the
 /// finished files. The manifest gets its final name last.
 final class ExtractionFolder: Sendable {
-  /// The name of the extraction's own manifest. Its first line is a JSON header for the backup, and each other line is the JSON of an
-  /// entry.
+  /// The name of the extraction's own manifest. Its first line is a JSON header for the backup, and each other line is
+  /// the JSON of an entry.
   package static let manifestName = "keyhaul-files.jsonl"
   static let tableName = "keyhaul-files.csv"
   static let stagingName = ".keyhaul-part"

@@ -85,7 +85,7 @@ package struct FileExtractor: Sendable {
     let header = request.header(for: archive)
     let folder = try ExtractionFolder(at: request.path, header: header, system: system)
     defer { folder.release() }
-    let (priorExtraction, journal) = try explainingErrors(in: folder) { () throws(Errno) in
+    let (priorExtraction, journal) = try convertingErrors(in: folder) { () throws(Errno) in
       // The results of earlier runs are read before the new journal replaces the old one.
       let priorExtraction = try PriorExtraction(in: folder, header: header)
       try makeDirectories(of: request.plan, in: folder)
@@ -97,7 +97,7 @@ package struct FileExtractor: Sendable {
     run(job, progress)
     var result = try journal.finish()
     try ExtractedDirectories(job).finish()
-    try explainingErrors(in: folder) { () throws(Errno) in try folder.finish() }
+    try convertingErrors(in: folder) { () throws(Errno) in try folder.finish() }
     result.directoryCount = request.plan.directoryCount
     result.manifestPath =
       (request.path.hasSuffix("/") ? request.path : request.path + "/") + ExtractionFolder.manifestName
@@ -188,7 +188,7 @@ package struct FileExtractor: Sendable {
   }
 
   /// Runs system calls, and adds the folder's path to their error.
-  private func explainingErrors<Value>(
+  private func convertingErrors<Value>(
     in folder: ExtractionFolder, _ body: () throws(Errno) -> Value
   ) throws(KeyhaulError) -> Value {
     do throws(Errno) { return try body() } catch { throw folder.explain(error) }

@@ -204,8 +204,8 @@ package final class DatabaseBytes: Sendable {
   ///         28      4  number of pages
   ///         92      4  change counter at which the number of pages was stored
   ///
-  /// The number of pages is used if the two change counters are equal, as in SQLite. Pages and bytes after it are not
-  /// part of the database.
+  /// The number of pages is used if the two change counters are equal, as in SQLite. Pages and bytes beyond that number
+  /// are not part of the database.
   ///
   /// - Parameter incompleteByteCount: The number of bytes after the encrypted blocks.
   ///

@@ -2,11 +2,11 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// The content of an unencrypted list of files in a backup that claims a password.
+/// The encryption of a backup that claims a password, although its `Manifest.db` is an unencrypted database.
 ///
-/// The rows determine the case, not the version of iOS. iOS 10.0 encrypted each row and stored `salt` and
-/// `passwordHash` in the table `Properties`. iOS 10.1 wrote unencrypted rows with the files' keys. An unencrypted row
-/// is a binary property list.
+/// iOS 10.0 encrypted each row and stored `salt` and `passwordHash` in the table `Properties`. iOS 10.1 wrote
+/// unencrypted rows with the files' keys. An unencrypted row is a binary property list. The rows determine the case,
+/// not the version of iOS.
 ///
 /// Sources: dinosec/iphone-dataprotection, `backup10.py`; published readers of iOS 10.1 backups.
 enum PlaintextManifest {
@@ -36,7 +36,7 @@ extension ManifestDatabase {
   fileprivate func plaintextManifest() throws(KeyhaulError) -> PlaintextManifest {
     let records = RecordReader(key: nil)
     var (hasKey, hasEncryptedRow) = (false, false)
-    // The three lowest flags state the type: 1 for a file, or 0 if only the record states it.
+    // The three low bits of `flags` state the type. 1 is a file, and 0 means that only the record states the type.
     try forEachRow(
       "file", where: "file IS NOT NULL AND ifnull(flags, 0) & 7 IN (0, 1)", atMost: PlaintextManifest.maximumRowCount
     ) { row in
@@ -47,12 +47,13 @@ extension ManifestDatabase {
       }
     }
     if hasKey { return .filesHaveKeys }
+    // If no row shows the case, such as in a list without files, the properties of iOS 10.0 decide.
     let properties = try passwordProperties(try ManifestConnection(bytes))
     guard hasEncryptedRow || (properties.hasHash && !properties.salts.isEmpty) else { return .nothingIsEncrypted }
     return .rowsAreEncrypted(RecordSalt(properties.salts))
   }
 
-  /// Returns the password properties of iOS 10.0.
+  /// Returns the password properties of iOS 10.0. More than one salt is an error, so at most two are read.
   private func passwordProperties(
     _ connection: ManifestConnection
   ) throws(KeyhaulError) -> (salts: [[UInt8]?], hasHash: Bool) {

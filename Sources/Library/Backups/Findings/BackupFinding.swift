@@ -26,18 +26,19 @@ public enum BackupFinding: Sendable, Hashable {
   case wrapsUnusual(reason: String)
   /// The list of files has bytes after its last page.
   ///
-  /// SQLite may leave whole pages if it reserved more than it needed. Other bytes were added, or remain from a
-  /// truncated block of an encrypted list.
+  /// If they are whole pages, SQLite may have reserved them. Otherwise, someone appended the bytes, or they remain from
+  /// the last block of an encrypted list.
   case listTrailingBytes(count: Int, isWholePages: Bool)
-  /// An SQLite log or journal next to `Manifest.db` is not used, or only in part, because it does not match the list or
-  /// its change is incomplete. `byteCount` is the number of unused bytes.
+  /// An SQLite log or journal next to `Manifest.db` is ignored, completely or in part. It does not match the list, or it
+  /// ends with an incomplete change. `byteCount` is the number of ignored bytes.
   case listJournalUnread(name: String, byteCount: Int64, reason: String)
   /// The list of files fails its integrity check or is truncated. Some rows are readable. `lost` is the number of
   /// unreadable rows, or `nil` if it is unknown.
   case listDamaged(readable: Int, lost: Int?, reason: String)
   /// Rows of the list of files have a domain, path, link target, or attribute name that is not UTF-8.
   case listNamesNotUTF8(name: String, count: Int, first: String)
-  /// Payloads are at unusual paths. `unread` is the number of files at such paths that are not used.
+  /// Payloads are at unusual paths. `count` of them are read. `unread` other files at such paths are ignored, because
+  /// their payloads are also stored under another name.
   case payloadsRenamed(count: Int, unread: Int, first: String)
   /// The list of files is unreadable.
   case listUnreadable(name: String, reason: String)
@@ -80,7 +81,7 @@ public enum BackupFinding: Sendable, Hashable {
     case wrapsUnusual = "wraps-unusual"
     /// `Manifest.db` has bytes after its last page.
     case listTrailingBytes = "list-trailing-bytes"
-    /// A log or journal next to `Manifest.db` is not used, or only in part.
+    /// A log or journal next to `Manifest.db` is ignored, completely or in part.
     case listJournalUnread = "list-journal-unread"
     /// The list of files is partly damaged.
     case listDamaged = "list-damaged"
@@ -192,12 +193,12 @@ extension BackupFinding: CustomStringConvertible {
     case .listJournalUnread(_, let byteCount, let reason):
       "it is stored next to \(MetadataFile.database.path), and \(HumanReadable.bytes(byteCount)) of it are not read: \(reason)"
     case .listDamaged(let readable, let lost, let reason):
-      "\(reason); \(HumanReadable.count(readable, "row")) can be read, " + Self.lost(lost)
+      "\(reason); " + Self.rowCounts(readable: readable, lost: lost)
     case .listNamesNotUTF8(_, let count, let first):
       "\(HumanReadable.count(count, "entry", plural: "entries")) \(count == 1 ? "has" : "have") a name that is not UTF-8, "
         + "shown with %F5 for the byte F5; \(count == 1 ? "it" : "the first") is \(quoted(first))"
     case .payloadsRenamed(let count, let unread, let first):
-      Self.renamedPayloads(count, unreadCount: unread, first: first)
+      Self.renamedPayloads(count, ignoredCount: unread, first: first)
     case .keychainInXML: "it is an XML property list, which no device writes"
     case .sealBroken(let violation): violation.reason
     case .keychainKeysUnknown(let keys): "it has keys that do not name a kind of item: \(Self.shown(keys))"
@@ -207,24 +208,26 @@ extension BackupFinding: CustomStringConvertible {
   /// The finding as a clause with its file.
   public var description: String { fact.contains(file) ? fact : "\(file): \(fact)" }
 
-  private static func lost(_ count: Int?) -> String {
-    switch count {
-    case nil: "the number of unreadable rows is unknown"
-    case 0?: "no row is lost"
-    case let count?: "\(HumanReadable.grouped(count)) cannot"
+  private static func rowCounts(readable: Int, lost: Int?) -> String {
+    let readableRows = "\(HumanReadable.count(readable, "row")) can be read"
+    return switch lost {
+    case nil: "\(readableRows), the number of unreadable rows is unknown"
+    case 0?: "\(readableRows), no row is lost"
+    case let lost?: "\(readableRows), \(HumanReadable.grouped(lost)) cannot"
     }
   }
 
-  private static func renamedPayloads(_ count: Int, unreadCount: Int, first: String) -> String {
+  private static func renamedPayloads(_ count: Int, ignoredCount: Int, first: String) -> String {
     let renamed =
       "\(HumanReadable.count(count, "payload")) \(count == 1 ? "has" : "have") a name that no device uses: "
       + "\(count == 1 ? "" : "the first is ")\(quoted(first))"
-    guard unreadCount > 0 else { return renamed }
-    let ambiguous =
-      "\(HumanReadable.count(unreadCount, "file")) \(unreadCount == 1 ? "repeats" : "repeat") a payload under a second name "
-      + "and \(unreadCount == 1 ? "is" : "are") not read"
-    return count > 0
-      ? "\(renamed); \(ambiguous)" : "\(ambiguous): \(unreadCount == 1 ? "" : "the first is ")\(quoted(first))"
+    guard ignoredCount > 0 else { return renamed }
+    let ignored =
+      "\(HumanReadable.count(ignoredCount, "file")) \(ignoredCount == 1 ? "repeats" : "repeat") a payload under a second "
+      + "name and \(ignoredCount == 1 ? "is" : "are") not read"
+    if count > 0 { return "\(renamed); \(ignored)" }
+    // All files at unusual paths are ignored, so the first of them is named.
+    return "\(ignored): \(ignoredCount == 1 ? "" : "the first is ")\(quoted(first))"
   }
 
   private static let shownKeyCount = 5

@@ -57,8 +57,8 @@ extension BackupFinding {
     }
   }
 
-  /// Whether the finding forbids changing the password, which replaces the manifest's keybag, and reads the list and
-  /// the keychain. A rewritten list would lose the bytes after its last page.
+  /// Whether the finding forbids changing the password. The change replaces the manifest's keybag, and reads the list of
+  /// files and the keychain. A rewritten list would lose the bytes after its last page.
   private var blocksRewriting: Bool {
     switch self {
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,

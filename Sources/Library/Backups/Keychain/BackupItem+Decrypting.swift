@@ -77,6 +77,7 @@ extension BackupItem {
     }
     var items: [BackupItem] = []
     items.reserveCapacity(availability == nil ? range.count : 0)
+    // If all items can be reused, no entry is read.
     let entries = try file.entries(range.allSatisfy(isReusable) ? range.prefix(0) : range)
     let digest = try translatingErrors { () throws(DataProtectionError) in try DigestStream(.sha256) }
     for index in range {

@@ -64,8 +64,7 @@ public final class BackupKey: Sendable {
 
   /// Unlocks the class keys.
   ///
-  /// - Parameter deviceKey: The device key of available hardware. Only an item proves that the key belongs to
-  ///   the source device.
+  /// - Parameter deviceKey: The available device key. Only an item can prove that this key belongs to the source device.
   /// - Returns: The keys, or none if the keybag of a backup without a password is damaged, because unencrypted files
   ///   can be read without them.
   /// - Throws: An error of category `damaged` if the keybag is unusable.
@@ -87,7 +86,7 @@ public final class BackupKey: Sendable {
     of archive: BackupArchive, acceptingAtMost limit: Int = IterationLimit.standard
   ) throws(KeyhaulError) {
     do throws(DataProtectionError) {
-      try archive.requireReadableKeybag()
+      try archive.checkKeybagIsReadable()
       try archive.keybag.derivationParameters().check(acceptingAtMost: limit)
     } catch {
       if archive.isEncrypted || !error.isKeybagDamage { throw KeyhaulError(error) }
@@ -108,7 +107,7 @@ public final class BackupKey: Sendable {
     remembering cache: DerivedKeyCache?,
     progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag.MatchedPasscodeKey {
-    try archive.requireReadableKeybag()
+    try archive.checkKeybagIsReadable()
     guard archive.isEncrypted || isGiven(password) else {
       return try keyWithoutPassword(of: archive, acceptingAtMost: limit, progress: progress)
     }
@@ -206,7 +205,7 @@ extension BackupArchive {
   /// Checks that the keybag is readable.
   ///
   /// - Throws: `.damagedKeybag` if it is not.
-  fileprivate func requireReadableKeybag() throws(DataProtectionError) {
+  fileprivate func checkKeybagIsReadable() throws(DataProtectionError) {
     if let fault = manifest.keybagFault { throw DataProtectionError(.damagedKeybag, fault) }
   }
 }

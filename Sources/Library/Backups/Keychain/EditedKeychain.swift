@@ -57,7 +57,7 @@ package final class EditedKeychain {
 
   // MARK: Changes
 
-  /// Adds an item, as a device does. It replaces an item that is marked as deleted.
+  /// Adds an item, as a device does. An item with the same primary key is replaced if it is marked as deleted.
   ///
   /// - Returns: The stored item, and its index in the changed backup.
   package func add(_ item: KeychainItem) throws(ItemEditError) -> (item: KeychainItem, index: Int) {
@@ -162,7 +162,7 @@ package final class EditedKeychain {
     guard let keyClass = item.protection?.keyClass else {
       throw ItemEditError(.notAnItem, "the item has no protection class")
     }
-    try requireUsableKey(of: keyClass)
+    try checkKeyIsUsable(of: keyClass)
     do throws(ItemCryptoError) {
       return try keys.seal(item, as: .backup, random: random).serialized()
     } catch {
@@ -171,7 +171,7 @@ package final class EditedKeychain {
   }
 
   /// Checks that the key of a class is available, and that the source device's key is proven if the class needs it.
-  private func requireUsableKey(of keyClass: KeyClass) throws(ItemEditError) {
+  private func checkKeyIsUsable(of keyClass: KeyClass) throws(ItemEditError) {
     switch keys.availability(of: keyClass) {
     case .available: break
     case .availableThroughDevice:
@@ -227,7 +227,7 @@ package struct ItemEditError: ExplainedError {
     case duplicate
     /// No backup contains such an item. The value says why.
     case neverInBackup(Reason)
-    /// The key of the item's class unwraps only with the source device's hardware key, which was not given.
+    /// The key of the item's class unwraps only with the source device's key, which was not given.
     case classKeyMissing(KeyClass)
     /// The keybag has no usable key for the item's class: the key is missing, damaged, or still encrypted.
     case classKeyUnusable(KeyClass)

@@ -234,8 +234,8 @@ public struct KeychainEntry: Sendable {
   /// secret.
   package var isSecretReadable: Bool { if case .item = content { true } else { false } }
 
-  /// The reason why the item or its secret cannot be decrypted, or `nil` if both are decrypted, the keychain contains
-  /// no secret, or the reason is unknown.
+  /// The reason why the item or its secret cannot be decrypted. `nil` if both are decrypted, if the keychain contains no
+  /// secret, or if the reason is unknown.
   package var reason: Reason? {
     switch content {
     case .item: nil

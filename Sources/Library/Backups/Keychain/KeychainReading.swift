@@ -122,7 +122,7 @@ struct KeychainIndex: Sendable {
     }
   }
 
-  /// The number of bytes between items that are always acceptable if the items are read together.
+  /// The number of bytes between items that never prevent reading the items together.
   private static let maximumGapByteCount = 1 << 16
 
   /// Reads the data of entries. Items are usually adjacent and read together. Items are read separately if they make up

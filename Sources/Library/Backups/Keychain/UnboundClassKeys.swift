@@ -16,7 +16,7 @@ package struct UnboundClassKeys: Sendable, Hashable {
     self.backupHasPassword = backupHasPassword
   }
 
-  /// Whether nothing of the backup may be restored. Without a password, anyone who can replace the backup could have
+  /// Whether the backup must not be restored. Without a password, anyone who can replace the backup could have
   /// created these keys. With a password, only someone who knows the password could have.
   package var blocksRestore: Bool { !backupHasPassword }
 

@@ -1,7 +1,7 @@
 package import KeychainFormats
 package import KeychainRules
 
-/// The encrypted items of a backup, grouped by their visible properties.
+/// The items of a backup that cannot be decrypted, grouped by kind, class and reason.
 package struct UndecryptedItems {
   /// Items of a kind and class that cannot be decrypted for the same reason.
   package struct Group: Hashable, Sendable {
@@ -22,11 +22,11 @@ package struct UndecryptedItems {
     var indices: [Group: Int] = [:]
     for item in opened?.items ?? [] {
       guard let reason = opened?.reason(of: item) else { continue }
-      let key = Group(kind: item.kind, protection: item.protection, reason: reason)
-      let index = indices[key] ?? groups.count
+      let emptyGroup = Group(kind: item.kind, protection: item.protection, reason: reason)
+      let index = indices[emptyGroup] ?? groups.count
       if index == groups.count {
-        indices[key] = index
-        groups.append(key)
+        indices[emptyGroup] = index
+        groups.append(emptyGroup)
       }
       groups[index].count += 1
     }

@@ -7,7 +7,7 @@ extension DirectorySource {
   /// The maximum number of names in a hint.
   private static let maximumCandidateCount = 3
 
-  /// Returns the error for a directory without a manifest, with hints where a backup may be.
+  /// Returns the error for a directory without a manifest, with hints about where a backup may be.
   func notABackup(_ directory: borrowing OwnedFileDescriptor) -> KeyhaulError {
     let nearby = nearbyEntries(in: directory)
     var clauses = ["it has no \(MetadataFile.manifest.path)"]
@@ -77,15 +77,15 @@ extension DirectorySource {
   /// Returns whether a file begins like a container file.
   private func isContainer(_ name: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
     do {
-      return try hasContainerFormat(try system.openForReading(name, in: directory))
+      try checkContainerFormat(try system.openForReading(name, in: directory))
+      return true
     } catch {
       return false
     }
   }
 
-  private func hasContainerFormat(_ file: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> Bool {
+  private func checkContainerFormat(_ file: borrowing OwnedFileDescriptor) throws(KeyhaulError) {
     _ = try ContainerFormat(try FileDescriptorSource(descriptor: file.raw, system: system))
-    return true
   }
 
   private func hasManifest(_ name: String, in directory: borrowing OwnedFileDescriptor) -> Bool {
@@ -133,15 +133,16 @@ extension DirectorySource {
     let hasPayloads = payloadCount > 0 || snapshotPayloadCount != nil
     // One property list is not enough, because apps also contain an Info.plist.
     guard hasInfo && hasStatus || (hasInfo || hasStatus) && hasPayloads else { return nil }
-    let status = propertyLists[.status].map { bytes in try? BackupStatus(parsing: bytes) }
+    let status = propertyLists[.status].flatMap { bytes in try? BackupStatus(parsing: bytes) }
     var clauses = ["it has no \(MetadataFile.manifest.path), which is needed to get its keys"]
     if let count = snapshotPayloadCount {
       clauses.append("its \(Self.snapshotName) folder remains, with \(HumanReadable.count(count, "payload"))")
     }
     if let bytes = propertyLists[.info] { clauses.append(Self.describe(info: bytes)) }
-    clauses.append(Self.describe(status))
+    clauses.append(Self.describe(status: propertyLists[.status]))
     clauses.append("\(HumanReadable.count(payloadCount, "payload")) \(payloadCount == 1 ? "is" : "are") in it")
-    let isFinished = status??.isFinished == true
+    // A finished backup had a manifest, so the manifest was lost.
+    let isFinished = status?.isFinished == true
     return KeyhaulError(isFinished ? .damaged : .manifestMissing, clauses.joined(separator: "; "))
   }
 
@@ -186,15 +187,13 @@ extension DirectorySource {
     return "\(name) says \(values.isEmpty ? "nothing about its device" : values.joined(separator: ", "))"
   }
 
-  /// Describes the status.
+  /// Describes the state in a `Status.plist`.
   ///
-  /// - Parameter status: The status, an inner `nil` if it is unreadable, or an outer `nil` if it is missing.
-  private static func describe(_ status: BackupStatus??) -> String {
+  /// - Parameter bytes: The content of the file, or `nil` if it is missing.
+  private static func describe(status bytes: [UInt8]?) -> String {
     let name = MetadataFile.status.path
-    switch status {
-    case nil: return "it has no \(name)"
-    case .some(nil): return "\(name) cannot be read"
-    case .some(let status?): return "\(name) says \(status.snapshotState.map(quoted) ?? "nothing about its progress")"
-    }
+    guard let bytes else { return "it has no \(name)" }
+    guard let status = try? BackupStatus(parsing: bytes) else { return "\(name) cannot be read" }
+    return "\(name) says \(status.snapshotState.map(quoted) ?? "nothing about its progress")"
   }
 }

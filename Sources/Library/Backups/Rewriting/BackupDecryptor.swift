@@ -134,6 +134,7 @@ final class BackupDecryptor {
     try sink.add(EntryName(MetadataFile.manifest.path), manifest, modificationTime: time)
     let seal = try SealBuilder(manifestKey: nil).seal(of: sink.entries)
     try sink.add(EntryName(MetadataFile.seal.path), seal.bytes, modificationTime: time)
+    // The file list, the manifest and the seal.
     fileCount += 3
     writtenByteCount += Int64(database.count + manifest.count + seal.bytes.count)
   }

@@ -114,6 +114,7 @@ final class BackupReencryptor<Random: RandomSource> {
     try sink.add(prefix + MetadataFile.manifest.path, metadata.manifest, modificationTime: time)
     let seal = try makeSeal(of: sink.entries, metadata.key)
     try sink.add(prefix + MetadataFile.seal.path, seal.bytes, modificationTime: time)
+    // The file list, the manifest and the seal.
     fileCount += 3
   }
 

@@ -95,6 +95,7 @@ extension BackupRewriter {
     let stored = try archive.storedFiles()
     guard (try? copy.storedFiles()) == stored else { return nil }
     let byteCount = stored.byteCount + archive.metadataByteCount
+    // The original and the existing copy are both read.
     let copyProgress = CopyProgress(total: byteCount * 2, progress)
     let originalFiles = try measured(self.files(of: archive, at: path), copyProgress)
     let copiedFiles: MeasuredFiles

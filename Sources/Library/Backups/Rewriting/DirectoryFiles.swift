@@ -152,7 +152,7 @@ struct DirectoryFiles {
     do throws(Errno) {
       descriptor = try system.openForReading(name, in: directory)
     } catch {
-      // The system reports a link with the first error, and a socket or device with the second.
+      // The first error means a link, and the second one means a socket or a device.
       guard error != .tooManySymbolicLinkLevels, error != .noSuchAddressOrDevice else {
         throw KeyhaulError(.hostile, "\(quoted(storedPath)) is not a regular file")
       }

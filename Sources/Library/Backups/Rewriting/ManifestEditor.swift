@@ -29,8 +29,8 @@ struct ManifestEditor {
     return try encoded(changed)
   }
 
-  /// Returns the manifest of a decrypted copy: without the file list's key, but with the keybag, which the keychain's
-  /// items require.
+  /// Returns the manifest of a decrypted copy. It has no key of the file list, but keeps the keybag, because the keychain
+  /// items need it.
   func decrypted() throws(KeyhaulError) -> [UInt8] {
     var changed = root
     changed["IsEncrypted"] = .boolean(false)

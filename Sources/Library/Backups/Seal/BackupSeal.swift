@@ -13,8 +13,8 @@ package struct BackupSeal: Sendable {
 
   /// The number of sealed files, 0 if the seal is unreadable.
   package var fileCount: Int { contents?.count ?? 0 }
-  /// Whether creating the seal requires the password, so that every change is detected. An unkeyed seal only detects
-  /// accidents.
+  /// Whether the seal is keyed, which requires the password. A keyed seal detects every change. An unkeyed seal only
+  /// detects accidents.
   package var isKeyed: Bool { contents?.form == .keyed }
 
   /// Reads the seal of a backup.
@@ -42,6 +42,7 @@ package struct BackupSeal: Sendable {
     case (.keyed, false?): violations.append(SealViolation(name, .needlesslyKeyed))
     case (.unkeyed, true?): violations.append(SealViolation(name, .notKeyed))
     case (.unkeyed, false?), (.unkeyed, nil):
+      // The code of an unkeyed seal is a plain SHA-256 digest.
       let digest = try translatingErrors(in: name) { () throws(DataProtectionError) in
         try Digest.sha256(Array(contents.coveredBytes))
       }
@@ -67,10 +68,10 @@ extension SealFile {
   ///
   /// - Parameter entry: The file, or `nil` if it is missing.
   func violation(of entry: Entry?, at path: String) -> SealViolation.Reason? {
-    let lines = lines(of: path)
-    guard let entry else { return lines.isEmpty ? nil : .missing }
-    guard !lines.isEmpty else { return .added }
-    return lines.contains { self[$0] == entry } ? nil : .changed
+    let sealedEntries = entries(at: path)
+    guard let entry else { return sealedEntries.isEmpty ? nil : .missing }
+    guard !sealedEntries.isEmpty else { return .added }
+    return sealedEntries.contains(entry) ? nil : .changed
   }
 }
 

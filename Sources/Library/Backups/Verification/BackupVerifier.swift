@@ -122,12 +122,12 @@ struct BackupVerifier {
     } else {
       checkKeybagFields()
     }
-    checkHardwareLayers()
+    checkDeviceKeyWraps()
     verification.conclude(.keybag, keys.summary)
   }
 
   /// Checks that the class keys are wrapped with the device key. Their flags show this, so no key is needed.
-  private mutating func checkHardwareLayers() {
+  private mutating func checkDeviceKeyWraps() {
     guard let unbound = archive.unboundClassKeys else { return }
     if unbound.blocksRestore { verification.isHostile = true }
     verification.add(
@@ -221,7 +221,7 @@ struct BackupVerifier {
       verification.conclude(.keybag, fault)
       return
     }
-    checkHardwareLayers()
+    checkDeviceKeyWraps()
     let fault = checkKeybagFields()
     verification.conclude(
       .keybag, fault ?? "\(HumanReadable.count(archive.keybag.classKeys.count, "class key")), none of them checked")

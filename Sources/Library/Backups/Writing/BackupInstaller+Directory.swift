@@ -36,7 +36,7 @@ extension BackupInstaller {
     do throws(KeyhaulError) {
       let target = try resolve(path, named: backup.directoryName)
       let parent = try openDirectory(target.destination.parent)
-      try requireReplaceable(target, replace: replace, in: parent)
+      try checkIsReplaceable(target, replace: replace, in: parent)
       removeLeftovers(of: target.destination, in: parent)
       let temporaryName = target.destination.sibling("tmp")
       do throws(KeyhaulError) {
@@ -74,19 +74,19 @@ extension BackupInstaller {
   /// - Throws: `.occupied` if it would not.
   func requirePlaceableDirectory(at path: String, named directoryName: String?, replace: Bool) throws(KeyhaulError) {
     let target = try resolve(path, named: directoryName)
-    try requireReplaceable(target, replace: replace, in: try openDirectory(target.destination.parent))
+    try checkIsReplaceable(target, replace: replace, in: try openDirectory(target.destination.parent))
   }
 
   /// Checks that the entry at a destination can be replaced.
   ///
   /// - Throws: `.occupied` if it cannot.
-  private func requireReplaceable(
+  private func checkIsReplaceable(
     _ target: DirectoryTarget, replace: Bool, in parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
     let destination = target.destination
     switch target.existingEntry {
     case .backup where !replace: throw KeyhaulError(.occupied, "\(quoted(destination.name)) already contains a backup")
-    case .backup: try requireNoUnrelatedFiles(in: destination, parent)
+    case .backup: try rejectUnrelatedFiles(in: destination, parent)
     case .otherDirectory: throw KeyhaulError(.occupied, "\(quoted(destination.name)) contains other files")
     case .file: throw KeyhaulError(.occupied, "\(quoted(destination.name)) is not a folder")
     case .nothing, .emptyDirectory: break
@@ -129,7 +129,7 @@ extension BackupInstaller {
   /// Checks that an existing backup's directory contains only files of a backup, because replacing it deletes them all.
   ///
   /// - Throws: `.occupied` if it contains another file.
-  private func requireNoUnrelatedFiles(
+  private func rejectUnrelatedFiles(
     in destination: DestinationPath, _ parent: borrowing OwnedFileDescriptor
   ) throws(KeyhaulError) {
     let unrelated = try systemCall { () throws(Errno) in

@@ -116,8 +116,8 @@ extension BackupInstaller {
     try converting({ KeyhaulError.writing($0) }, body)
   }
 
-  /// Removes temporary directories of interrupted runs next to a backup's directory, for operations that write only a
-  /// file in that directory.
+  /// Removes temporary directories of interrupted runs next to a backup's directory. Operations that replace only a file
+  /// in the directory call this, because they do not run `placeDirectory`.
   package func removeLeftovers(besideDirectory path: String) {
     guard let destination = DestinationPath(path), let parent = try? system.openDirectory(destination.parent) else {
       return
@@ -128,13 +128,14 @@ extension BackupInstaller {
   /// Removes temporary directories of interrupted runs, unless they contain files that are not part of a backup, which
   /// a user may have added.
   package func removeLeftovers(of destination: DestinationPath, in parent: borrowing OwnedFileDescriptor) {
-    system.removeLeftovers(of: destination, .directory, in: parent) { name, parent in
+    func mustKeep(_ name: FileSystem.Name, _ parent: borrowing OwnedFileDescriptor) -> Bool {
       do throws(Errno) {
         return try !system.unrelatedFiles(in: try system.openDirectory(name, in: parent), atMost: 1).isEmpty
       } catch {
         return true
       }
     }
+    system.removeLeftovers(of: destination, .directory, in: parent, keeping: mustKeep)
   }
 }
 
@@ -175,11 +176,11 @@ extension BackupInstaller {
     replacement.preservedAccess = access
     do throws(KeyhaulError) {
       let written = try replacement.write(
-        explaining: { explain($0, at: destination) },
+        explaining: { refusalError($0, at: destination) },
         check: { (path) throws(KeyhaulError) in try check(path) },
         fill: fill)
-      return InstalledBackup(
-        path: path, byteCount: written.byteCount, isDurable: written.nameFailure == nil, leftover: nil)
+      let isNameSynced = written.nameFailure == nil
+      return InstalledBackup(path: path, byteCount: written.byteCount, isDurable: isNameSynced, leftover: nil)
     } catch {
       throw explain(error, path: path, needs: byteCount)
     }
@@ -202,11 +203,10 @@ extension BackupInstaller {
     }
     let parent = try openDirectory(destination.parent)
     let status = try systemCall { () throws(Errno) in try system.status(of: destination.name.systemName, in: parent) }
-    guard let kind = status?.kind, kind != .file || !replace else { return }
-    throw explain(.occupied(kind), at: destination)
+    if let kind = status?.kind, !(replace && kind == .file) { throw refusalError(.occupied(kind), at: destination) }
   }
 
-  private func explain(_ refusal: FileReplacement.Refusal, at destination: DestinationPath) -> KeyhaulError {
+  private func refusalError(_ refusal: FileReplacement.Refusal, at destination: DestinationPath) -> KeyhaulError {
     switch refusal {
     case .system(let reason): .writing(reason)
     case .occupied(.file): KeyhaulError(.occupied, "\(quoted(destination.name)) already exists")

@@ -27,6 +27,7 @@ package enum ManifestDatabaseBuilder {
   package static func build(_ rows: [Row]) throws(KeyhaulError) -> [UInt8] {
     do {
       var configuration = Configuration()
+      // Keeps GRDB's queue until the process ends (see `DispatchQueues`).
       configuration.prepareDatabase { _ in DispatchQueues.keepCurrent() }
       let queue = try DatabaseQueue(configuration: configuration)
       return try queue.inDatabase { database in

@@ -37,8 +37,8 @@ extension StoredFileSink {
 
 /// A backup that is being written.
 package struct OutgoingBackup {
-  /// The name of the directory in a container, or in a directory with other content. `nil` if the files are sent
-  /// with full names.
+  /// The name of the directory to create for the files, in a container or in a directory with other content. `nil` to
+  /// create no directory, because the files are sent with their full names.
   package let directoryName: String?
   /// The approximate size, for errors about free space.
   package let byteCount: Int64

@@ -44,6 +44,7 @@ private struct KeyScanner {
     repeat {
       let start = offset
       let name = try string()
+      // All names of classes are shorter than 16 bytes, so a longer name need not be copied completely.
       guard let keyClass = Self.keyClass(named: String(decoding: bytes[name].prefix(16), as: UTF8.self)) else {
         throw fault("a name is neither a class number (6 to 12) nor a class code (ak to akpu)", at: start)
       }

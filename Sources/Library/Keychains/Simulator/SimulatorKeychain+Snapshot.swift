@@ -20,7 +20,7 @@ extension SimulatorKeychain {
   package static func replace(
     at path: String, with snapshot: KeychainDatabase, changing image: [UInt8], system: FileSystem = .real
   ) throws(KeyhaulError) {
-    try requireSimulatorKeys(in: snapshot)
+    try checkKeys(of: snapshot)
     guard let destination = DestinationPath(path) else {
       throw KeyhaulError(.databaseNotWritable, "it has no file name")
     }
@@ -40,7 +40,8 @@ extension SimulatorKeychain {
     }
   }
 
-  private static func requireSimulatorKeys(in snapshot: KeychainDatabase) throws(KeyhaulError) {
+  /// Checks that a Simulator wrote the keys of a snapshot.
+  private static func checkKeys(of snapshot: KeychainDatabase) throws(KeyhaulError) {
     let keys = snapshot.wrappedMetadataKeys.values.filter { !$0.isEmpty }
     guard keys.allSatisfy({ SimulatorKeyStore(detectedIn: $0) != nil }) else {
       throw KeyhaulError(.unchangeable, "the snapshot's keys are not a Simulator's keys")

@@ -37,7 +37,7 @@ package final class SimulatorKeychain {
   package convenience init(
     path: String, random: any RandomSource = SystemRandomSource()
   ) throws(KeyhaulError) {
-    try self.init(try KeychainConnection(path: path), path, random)
+    try self.init(try KeychainConnection(path: path), path: path, random)
   }
 
   /// Creates an empty database in memory, with the newest schema that can be changed.
@@ -52,17 +52,17 @@ package final class SimulatorKeychain {
     try database.run(
       "INSERT INTO tversion(version, minor) VALUES (?, ?)",
       [.integer(Int64(Self.newestSchema.major)), .integer(Int64(Self.newestSchema.minor))])
-    try self.init(database, nil, random)
+    try self.init(database, path: nil, random)
   }
 
   private init(
-    _ database: KeychainConnection, _ path: String?, _ random: any RandomSource
+    _ database: KeychainConnection, path: String?, _ random: any RandomSource
   ) throws(KeyhaulError) {
     self.database = database
     self.path = path
     self.random = random
     try Self.rejectUnexpectedDefinitions(in: database)
-    try Self.requireSoundIndexes(in: database)
+    try Self.checkIndexes(of: database)
     schema = try Self.changeableSchema(of: database)
     columns = try Self.itemColumns(of: database)
     guard let keyColumns = try database.columns(of: "metadatakeys"), keyColumns.isSuperset(of: ["keyclass", "data"])
@@ -79,7 +79,7 @@ package final class SimulatorKeychain {
 
   /// Rejects a damaged index. An item whose row is missing from an index would not be found, and would be added a second
   /// time.
-  private static func requireSoundIndexes(in database: KeychainConnection) throws(KeyhaulError) {
+  private static func checkIndexes(of database: KeychainConnection) throws(KeyhaulError) {
     switch try database.indexState() {
     case .sound: break
     case .damaged:

@@ -10,10 +10,10 @@ extension KeychainStore {
   /// instead, because the condition cannot be checked.
   ///
   /// - Returns: The number of updated items.
-  /// - Throws: `.itemNotFound` if no item matches (undecodable rows are deleted nevertheless); `.duplicateItem` if an
-  ///   updated item has the primary key of another item; `.interactionNotAllowed` if the class key of a row is not in
-  ///   memory; `.authFailed` if an item's class requires a passcode and no passcode is set; `.noSuchAttribute` or
-  ///   `.parameter` if an item cannot have the changes; `.cancelled`.
+  /// - Throws: `.itemNotFound` if no item matches (rows that can never be decrypted are deleted nevertheless);
+  ///   `.duplicateItem` if an updated item has the primary key of another item; `.interactionNotAllowed` if the class key
+  ///   of a row is not in memory; `.authFailed` if an item's class requires a passcode and no passcode is set;
+  ///   `.noSuchAttribute` or `.parameter` if an item cannot have the changes; `.cancelled`.
   @discardableResult
   package func update(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
@@ -39,7 +39,8 @@ private struct ItemRevision {
 }
 
 extension KeychainTransaction {
-  /// Updates every matching item. `KeychainStore.update` documents the treatment of undecodable rows and the errors.
+  /// Updates every matching item. `KeychainStore.update` documents the treatment of rows that can never be decrypted, and
+  /// the errors.
   ///
   /// - Returns: The number of updated items, which may be 0.
   func update(
@@ -52,6 +53,7 @@ extension KeychainTransaction {
     var rows: [KeychainRow] = []
     try forEachRow(matching: query, keys: keys) { (row) throws(KeyhaulError) in
       try checkCancellation()
+      // Only the columns were compared until now, and they are not authenticated.
       if let item = row.item, !query.matches(item) { return }
       rows.append(row)
     }
@@ -74,8 +76,8 @@ extension KeychainTransaction {
 
   /// Writes an updated item to its row.
   ///
-  /// If the primary key changes, the policy may require a tombstone with the old key and the old UUID. The item then
-  /// gets a new UUID but keeps its persistent reference, so the tombstone gets a new persistent reference.
+  /// If the primary key changes, the policy may require a tombstone with the old key. The item then gets a new UUID and
+  /// keeps its persistent reference. The tombstone keeps the old UUID and gets a new persistent reference.
   private func write(
     _ revision: ItemRevision, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
@@ -97,7 +99,8 @@ extension KeychainTransaction {
     }
   }
 
-  /// Deletes the row that already has the new primary key of an updated item, if it is a tombstone or corrupt.
+  /// Deletes the row that already has the new primary key of an updated item, if it is a tombstone or can never be
+  /// decrypted.
   ///
   /// - Parameters:
   ///   - row: The updated item as a row.

@@ -12,13 +12,13 @@ import Synchronization
 
 /// A device's keychain: Apple's `keychain-2.db`, with items encrypted by the device's class keys.
 ///
-/// Calls do not keep the keys. A call that changes something is one transaction: if the process is killed, the file has
-/// either the old or the new content. A store may be used from several threads, and calls run one after another. A
-/// closure that receives a row or a transaction must not call the store.
+/// The store does not keep the class keys that a call receives. A call that changes something is one transaction: if the
+/// process is killed, the file has either the old or the new content. A store may be used from several threads, and calls
+/// run one after another. A closure that receives a row or a transaction must not call the store.
 ///
 /// After `close()` every call throws `.closed`.
 package final class KeychainStore: Sendable {
-  /// The time from which a finished call survives a power failure. Killing the process never undoes a finished call.
+  /// The moment at which a change becomes safe against a power failure. Killing the process never undoes a finished call.
   package enum Durability: Sendable {
     /// When the call returns. The call waits for the disk.
     case eachCall
@@ -69,14 +69,15 @@ package final class KeychainStore: Sendable {
     }
   }
 
-  /// Opens a keychain after comparing its schema with Apple's. Empty data that Apple's daemon would not find is
-  /// normalized in one transaction (`EmptyData`), which does not change any item.
+  /// Opens a keychain after comparing its schema with Apple's. Earlier versions of Keyhaul stored empty data as an empty
+  /// blob, which Apple's daemon does not find. Such data is normalized in one transaction (`EmptyData`), which does not
+  /// change any item.
   ///
   /// - Parameters:
   ///   - path: The path of `keychain-2.db` in a device's folder.
-  ///   - durability: The time from which a change survives a power failure.
-  ///   - isForReading: Whether the caller only reads items. Empty data is then not normalized; searches find such rows
-  ///     too.
+  ///   - durability: The moment at which a change becomes safe against a power failure.
+  ///   - isForReading: Whether the caller only reads items. Empty data is then not normalized. The searches of this store
+  ///     find it in both forms.
   ///   - shouldContinue: Called between the items of a large change. If it returns `false`, the change is rolled back and
   ///     throws `.cancelled`.
   /// - Throws: `.storeDamaged` for a link, a file that is not a database, a different schema, a trigger or a view;
@@ -108,6 +109,7 @@ package final class KeychainStore: Sendable {
   /// - Throws: An error if changes may not be on the disk yet. The keychain is closed regardless.
   package func close() throws(KeyhaulError) {
     try translatingErrors {
+      // Also closes the queue if the checkpoint fails.
       defer { try? queue.close() }
       try queue.writeWithoutTransaction { database in
         guard !isClosed else { return }
@@ -230,6 +232,7 @@ package final class KeychainStore: Sendable {
       return true
     }
     configuration.prepareDatabase { database in
+      // Keeps GRDB's queue until the process ends (see `DispatchQueues`).
       DispatchQueues.keepCurrent()
       // FULL syncs the log with every transaction, NORMAL before it is merged. `secure_delete` overwrites deleted items
       // in the file. `trusted_schema`, `cell_size_check` and `mmap_size` follow SQLite's advice for untrusted files.
@@ -249,13 +252,13 @@ package final class KeychainStore: Sendable {
     try translatingErrors { try DatabaseQueue(path: path, configuration: configuration(durability, shouldContinue)) }
   }
 
-  /// Normalizes empty data if any row needs it. Most databases are not written to.
+  /// Normalizes empty data. Reads first, because most databases need no change and are then not written to.
   private func normalizeEmptyData() throws(KeyhaulError) {
     guard try read(EmptyData.needsNormalization(in:)) else { return }
     try write(isBulk: true, EmptyData.normalize(in:))
   }
 
-  /// SQLite's protection of the file against an unfinished transaction.
+  /// The way in which SQLite protects the file against an unfinished transaction.
   enum Journal: String {
     /// Changed pages are written to a log, and to the file only after the transaction.
     case writeAheadLog = "WAL"

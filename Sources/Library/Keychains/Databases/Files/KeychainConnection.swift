@@ -55,6 +55,7 @@ extension UntrustedDatabase<KeyhaulError> {
   /// would run it.
   private func hasComputedIndex() throws(KeyhaulError) -> Bool {
     var isComputed = false
+    // SQLite gives a computed column of an index the number -2.
     try forEachRow(
       "SELECT 1 FROM (SELECT DISTINCT tbl_name FROM main.sqlite_schema) AS item,"
         + " pragma_index_list(item.tbl_name) AS listed WHERE listed.partial"
@@ -76,6 +77,7 @@ extension UntrustedDatabase<KeyhaulError> {
     var hasComputedColumn = false
     try forEachRow("PRAGMA main.table_xinfo(\(table))") { row in
       if let name = row.text(1) { names.insert(name) }
+      // Column 6 is `hidden`, which is 0 for an ordinary column.
       if row.integer(6) != 0 { hasComputedColumn = true }
     }
     guard !hasComputedColumn else { throw KeyhaulError(.databaseDamaged, "a column of its \(table) table is computed") }

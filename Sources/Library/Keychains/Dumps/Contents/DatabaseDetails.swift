@@ -26,8 +26,8 @@ package struct DatabaseDetails: Sendable, Hashable {
     case partiallyApplied = "applied-in-part"
     /// The log has no valid header or no committed transaction.
     case unreadable
-    /// The log or rollback journal belongs to a different database: its page size differs, or the database is an intact
-    /// keychain only without it. A log of an earlier state of the same database may go unnoticed.
+    /// The log or rollback journal belongs to a different database: its page size differs, or applying it would damage
+    /// the keychain. A log of an earlier state of the same database may go unnoticed.
     case unrelated = "foreign"
     /// A rollback journal of an unfinished change was applied, so the change was undone. SQLite does the same when it
     /// opens the database.

@@ -2,7 +2,8 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// Reads a JSON array whose objects each name the class of their item, as objection and grapefruit write it.
+/// Reads a JSON array whose objects each name the class of their item: the format of objection and grapefruit. Each class
+/// corresponds to a table of the keychain.
 struct ClassTaggedObjectReader {
   let format: DumpFormat
   /// The member that names the class.

@@ -9,8 +9,9 @@ import KeychainRules
 ///
 /// Source: ChiChou/grapefruit, `agent/src/fruity/modules/keychain.ts` (`list`), `bridge/dictionary.ts` (`valueOf`).
 enum GrapefruitReader {
-  /// The names of members.
+  /// The member with the secret in Base64.
   private static let secretMember = "raw"
+  /// The member that only describes the secret.
   private static let secretDescriptionMember = "data"
   private static let accessControlMember = "acl"
   /// The protection class: `prot` in newer versions, `accessibleAttribute` in older ones.

@@ -12,7 +12,7 @@ enum DataDescription {
     case other
   }
 
-  /// Reads a text. Only a text in exactly one of the two formats counts as a description.
+  /// Reads a text. Only a text that follows one of the two formats exactly counts as a description.
   static func read(_ text: String) -> Reading {
     if text.hasPrefix("<"), text.hasSuffix(">") { return readGroups(Array(text.utf8.dropFirst().dropLast())) }
     let start = "{length = "
