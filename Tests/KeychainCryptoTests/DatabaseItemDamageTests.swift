@@ -38,24 +38,24 @@ private struct ArchiveLayout {
   }
 
   /// The positions of the bytes that the reader ignores.
-  var unreadBytes: Set<Int> {
+  var ignoredBytes: Set<Int> {
     // The reader follows neither the first object nor the list of classes.
-    let unreadObjects =
+    let ignoredObjects =
       [ObjectIndex.null, ObjectIndex.classesKey, ObjectIndex.classList] + Array(ObjectIndex.classNames)
-    var unread: Set<Int> = []
-    for object in unreadObjects {
-      unread.formUnion(offset(of: object)..<offset(of: object + 1))
-      unread.formUnion(entry(of: object))
+    var ignored: Set<Int> = []
+    for object in ignoredObjects {
+      ignored.formUnion(offset(of: object)..<offset(of: object + 1))
+      ignored.formUnion(entry(of: object))
     }
     // A list is a marker and references. A dictionary of two members is a marker, two keys and two values.
     let classDescription = offset(of: ObjectIndex.classDescription)
-    unread.formUnion([
+    ignored.formUnion([
       offset(of: ObjectIndex.objectList) + 1,  // The first object, "$null".
       classDescription + 2,  // The second key, "$classes".
       classDescription + 4,  // The second value, the list of classes.
     ])
-    unread.formUnion(trailer..<trailer + Self.unusedTrailerSize)
-    return unread
+    ignored.formUnion(trailer..<trailer + Self.unusedTrailerSize)
+    return ignored
   }
 
   /// The bytes of an object's offset in the table.
@@ -89,19 +89,19 @@ struct DatabaseItemDamageTests {
       "the top bit of the version word, which no writer sets": [3],
       "the key generation": [blob.count - 1],
       "the number of a field whose value is its default": [typeFieldStart],
-      "names, the list of classes and unused bytes of an archive": try unreadBytes(
+      "names, the list of classes and unused bytes of an archive": try ignoredBytes(
         of: [item.secret.box, item.attributes.box, item.attributes.wrappedKey]),
     ]
   }
 
   /// The positions of bytes in these archives of the blob that the reader ignores.
-  private func unreadBytes(of archives: [[UInt8]]) throws -> Set<Int> {
-    var unread: Set<Int> = []
+  private func ignoredBytes(of archives: [[UInt8]]) throws -> Set<Int> {
+    var ignored: Set<Int> = []
     for archive in archives {
       let start = try #require(offset(of: archive))
-      unread.formUnion(ArchiveLayout(archive).unreadBytes.map { start + $0 })
+      ignored.formUnion(ArchiveLayout(archive).ignoredBytes.map { start + $0 })
     }
-    return unread
+    return ignored
   }
 
   private func offset(of part: [UInt8]) -> Int? {
@@ -230,15 +230,15 @@ struct DatabaseItemSealingTests {
   func unusualPadding() throws {
     let vector = try #require(DatabaseItemVector.all().first)
     let keys = try vector.keys()
-    let cases: [(padding: [UInt8], isOpen: Bool)] = [
+    let cases: [(padding: [UInt8], isDecrypted: Bool)] = [
       ([1], true), ([9, 8, 3], true), ([UInt8](repeating: 0, count: 30) + [31], true), ([0, 0, 2], false),
       ([200], false),
     ]
-    for (padding, isOpen) in cases {
+    for (padding, isDecrypted) in cases {
       let blob = try encrypt(vector, secretPadding: padding)
       let opened = try keys.open(row: blob.serialized(), kind: vector.item.kind)
-      #expect(opened.isOpen == isOpen, "\(padding)")
-      if isOpen { #expect(isSame(opened.item, vector.item), "\(padding)") }
+      #expect(opened.isOpen == isDecrypted, "\(padding)")
+      if isDecrypted { #expect(isSame(opened.item, vector.item), "\(padding)") }
     }
   }
 

@@ -39,8 +39,9 @@ struct DatabaseItemVectorTests {
     for vector in try DatabaseItemVector.all() {
       let opened = try vector.keys().open(row: vector.blob, kind: vector.item.kind)
       #expect(opened.verdict == .open, "\(vector.name): \(String(describing: opened.fault))")
-      #expect(opened.isOpen && isSame(opened.item, vector.item), "\(vector.name)")
-      // DER sorts the members.
+      let isSecretDecrypted = opened.isOpen
+      #expect(isSecretDecrypted && isSame(opened.item, vector.item), "\(vector.name)")
+      // Compared as DER, because DER sorts the members, and their order in memory may differ.
       #expect(try opened.accessControl?.serialized() == vector.accessControl.serialized())
       #expect(opened.keyClass == vector.storedClass)
       #expect(opened.findings.isEmpty)
@@ -64,7 +65,7 @@ struct DatabaseItemVectorTests {
     }
   }
 
-  @Test("An item of version 6 can be decrypted only on its device")
+  @Test("A well-formed item of version 6 gives the verdict `accessControl`")
   func accessControlled() throws {
     let blob = try AccessControlledItemBlob(
       hasStaticIV: true, protection: "ak", wrappedKey: [UInt8](repeating: 1, count: 40), referenceKey: [2, 3],
@@ -73,8 +74,8 @@ struct DatabaseItemVectorTests {
     #expect(opened.verdict == .accessControl && opened.item == nil)
   }
 
-  /// The rows of version 6, which are reported as unsupported. In the first row, the dictionary of keys is two bytes longer
-  /// than the blob's length field states. The second row has a format of old Simulators.
+  /// Damaged or old rows of version 6, for which the verdict is `unsupportedVersion`. In the first row, the dictionary of
+  /// keys is two bytes longer than the blob's length field states. The second row has a format of old Simulators.
   private static let namesOfUnsupportedVersions = ["v6-device", "v6-simulator"]
 
   @Test("faults: every damaged item gives its verdict, and only the intact parts are decrypted")
@@ -83,7 +84,7 @@ struct DatabaseItemVectorTests {
     #expect(faults.count == 71)
     let blobs = try namedBlobs(in: faults)
     for fault in faults {
-      // Several entries damage the keys of the same blob.
+      // An entry without its own blob names the entry whose blob it uses (`blob_of`).
       let blobName = try fault.has("blob_of") ? fault["blob_of"].string : fault["name"].string
       let keys = try DatabaseKeys(
         wrappedMetadataKeys: classKeys("metadatakeys", in: fault), classKeys: classKeys("class_keys", in: fault))
@@ -92,7 +93,7 @@ struct DatabaseItemVectorTests {
     }
   }
 
-  /// Returns the blobs by the names of the entries that contain them.
+  /// Returns each blob, with the name of its entry as the key.
   private func namedBlobs(in faults: [TestVectors]) throws -> [String: [UInt8]] {
     var blobs: [String: [UInt8]] = [:]
     for fault in faults where fault.has("blob_base64") {
@@ -125,8 +126,16 @@ struct DatabaseItemVectorTests {
     #expect(try opened.verdict.rawValue == fault["verdict"].string, details)
     let decryptedParts = try fault["opens"].elements.map { try $0.string }
     #expect((opened.item != nil) == decryptedParts.contains("attributes"), "\(name)")
-    #expect(opened.isOpen == decryptedParts.contains("secret"), "\(name)")
-    if name == "secret-key-pad-08-metadata-ff" { #expect(opened.findings == [.mixedKeyStores]) }
-    if name == "keyclass-38" { #expect(opened.findings == [.generationInSimulator]) }
+    let isSecretDecrypted = opened.isOpen
+    #expect(isSecretDecrypted == decryptedParts.contains("secret"), "\(name)")
+    if let expectedFindings = Self.expectedFindings[name] { #expect(opened.findings == expectedFindings) }
   }
+
+  /// The findings about two entries, by the entry's name.
+  private static let expectedFindings: [String: Set<DecryptedDatabaseItem.Finding>] = [
+    // The key stores of different releases wrapped the two keys.
+    "secret-key-pad-08-metadata-ff": [.mixedKeyStores],
+    // 38 is class 6 with the key generation 2.
+    "keyclass-38": [.generationInSimulator],
+  ]
 }

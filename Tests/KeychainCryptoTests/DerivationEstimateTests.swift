@@ -19,6 +19,8 @@ struct DerivationEstimateTests {
     private let ticks: Mutex<[Duration]>
     private let total = Mutex(Duration.zero)
 
+    /// Creates a clock at zero.
+    ///
     /// - Parameter ticks: The advance for each reading; the last one is repeated.
     init(_ ticks: Duration...) { self.ticks = Mutex(ticks) }
 
@@ -52,6 +54,7 @@ struct DerivationEstimateTests {
 
   @Test("The estimate uses the fastest sample")
   func fastest() throws {
+    // Each of the three samples reads the clock at its start and at its end.
     let clock = TickingClock(
       .zero, .milliseconds(9), .zero, .milliseconds(4), .zero, .milliseconds(6))
     #expect(try parameters(sha1: 20_000).estimatedDuration(by: clock) == .milliseconds(4))

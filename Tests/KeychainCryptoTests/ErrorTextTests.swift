@@ -17,7 +17,7 @@ struct ErrorTextTests {
     .failed(DataProtectionError(.cryptoFailed, "OpenSSL refused HMAC")),
   ]
 
-  @Test("Every error text is in lower case, without a full stop, and fits in a line")
+  @Test("Error texts are in lower case, without a full stop, and fit in a line")
   func shape() {
     let errors: [any ExplainedError] =
       Self.codes.map { DataProtectionError($0, "a fact") }
@@ -32,7 +32,7 @@ struct ErrorTextTests {
     }
   }
 
-  @Test("Each error has the category that programs expect")
+  @Test("Errors have the categories that programs expect")
   func categories() {
     func category(_ code: DataProtectionError.Code) -> ErrorCategory { DataProtectionError(code, "").category }
     #expect(category(.wrongPassword) == .wrongPassword)

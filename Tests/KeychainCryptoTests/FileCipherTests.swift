@@ -133,7 +133,7 @@ struct FileKeyTests {
     #expect(try keys.unwrapFileKey(field).revealed == key.revealed)
   }
 
-  @Test("Every fault of a file key has its own error code")
+  @Test("A file key that cannot be unwrapped gives the expected error code")
   func faults() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)

@@ -251,9 +251,9 @@ final class ItemEncryptionTests {
   func refusedPlaintext() throws {
     var itemWithoutClass = item()
     itemWithoutClass.protection = nil
-    var itemWithTwoSecrets = item()
-    itemWithTwoSecrets.attributes[.valueData] = .data([1])
-    for item in [itemWithoutClass, itemWithTwoSecrets] {
+    var itemWithSecretAttribute = item()
+    itemWithSecretAttribute.attributes[.valueData] = .data([1])
+    for item in [itemWithoutClass, itemWithSecretAttribute] {
       let sealError = errorText { _ = try keys.seal(item, as: .backup) }
       #expect(sealError != nil)
       #expect(errorText { _ = try keys.plaintextToSeal(of: item) } == sealError)

@@ -216,8 +216,8 @@ struct BackupPasswordTests {
       for wrongPassword in [password + "\n", password.uppercased() + "!", ""] {
         let key = try PasswordDerivation.passcodeKey(
           password: Secret(utf8: wrongPassword), parameters: Self.parameters(entry))
-        let isOpen = try KeyWrap.unwrap(entry["WPKY"].bytes, with: key) != nil
-        #expect(!isOpen)
+        let isUnwrapped = try KeyWrap.unwrap(entry["WPKY"].bytes, with: key) != nil
+        #expect(!isUnwrapped)
       }
     }
   }
@@ -317,7 +317,7 @@ struct SlowDerivationTests {
   }
 }
 
-@Suite("Hardware keys of a device")
+@Suite("Keys that a device's chip derives")
 struct HardwareTests {
   private func hardware() throws -> HardwareUID {
     try HardwareUID(Secret(copying: (0..<32).map { UInt8($0) }))

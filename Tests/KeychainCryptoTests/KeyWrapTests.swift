@@ -13,8 +13,8 @@ struct KeyWrapTests {
       let kek = try Secret(entry["kek"])
       let plain = try Secret(entry["plain"])
       #expect(try KeyWrap.wrap(plain, with: kek) == entry["wrapped"].bytes)
-      let opened = try KeyWrap.unwrap(entry["wrapped"].bytes, with: kek)?.revealed
-      #expect(try opened == entry["plain"].bytes)
+      let unwrapped = try KeyWrap.unwrap(entry["wrapped"].bytes, with: kek)?.revealed
+      #expect(try unwrapped == entry["plain"].bytes)
     }
   }
 
@@ -24,12 +24,12 @@ struct KeyWrapTests {
       let wrapped = try entry["wrapped"].bytes
       let kek = try entry["kek"].bytes
       for bit in 0..<wrapped.count * 8 {
-        let isOpen = try KeyWrap.unwrap(wrapped.flipping(bit: bit), with: Secret(copying: kek)) != nil
-        #expect(!isOpen, "bit \(bit)")
+        let isUnwrapped = try KeyWrap.unwrap(wrapped.flipping(bit: bit), with: Secret(copying: kek)) != nil
+        #expect(!isUnwrapped, "bit \(bit)")
       }
       for bit in 0..<kek.count * 8 {
-        let isOpen = try KeyWrap.unwrap(wrapped, with: Secret(copying: kek.flipping(bit: bit))) != nil
-        #expect(!isOpen, "bit \(bit)")
+        let isUnwrapped = try KeyWrap.unwrap(wrapped, with: Secret(copying: kek.flipping(bit: bit))) != nil
+        #expect(!isUnwrapped, "bit \(bit)")
       }
     }
   }
@@ -37,8 +37,8 @@ struct KeyWrapTests {
   @Test("Wrapped keys of impossible lengths are rejected", arguments: [0, 1, 8, 15, 16, 23, 25, 39, 41])
   func lengths(count: Int) throws {
     let kek = Secret(copying: [UInt8](repeating: 1, count: 32))
-    let isOpen = try KeyWrap.unwrap([UInt8](repeating: 0xA6, count: count), with: kek) != nil
-    #expect(!isOpen)
+    let isUnwrapped = try KeyWrap.unwrap([UInt8](repeating: 0xA6, count: count), with: kek) != nil
+    #expect(!isUnwrapped)
   }
 
   @Test("Keys and wrapping keys of unsupported lengths are rejected")

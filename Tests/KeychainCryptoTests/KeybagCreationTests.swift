@@ -59,7 +59,7 @@ struct BackupKeybagTests {
   }
 
   @Test(
-    "A new keybag is unlocked with its password and device after a round trip",
+    "A new keybag is unlocked with its password and device key after a round trip",
     arguments: [nil, "secret", "\u{1F511} caf\u{E9}"])
   func opens(password: String?) throws {
     let unlocked = try make(password)
@@ -97,7 +97,7 @@ struct BackupKeybagTests {
     _ = try make("x", rounds: 1)
   }
 
-  @Test("The slow step may have up to 19,990,000 iterations, because the last step has 10,000")
+  @Test("The SHA-256 step may have up to 19,990,000 iterations, because the SHA-1 step has 10,000")
   func iterationLimits() throws {
     #expect(BackupKeybag.maximumRounds == 19_990_000)
     for rounds in [1, BackupKeybag.maximumRounds] {
@@ -156,6 +156,7 @@ struct BackupKeybagTests {
   @Test("Changing the password requires that every class key can be unwrapped")
   func rewrapOfDamagedKeybag() throws {
     var damaged = try make("old").keybag
+    // The class keys are stored from class 11 down, so this is class 8.
     damaged.classKeys[3].wrappedKey = damaged.classKeys[3].wrappedKey?.flipping(bit: 3)
     let error = #expect(throws: DataProtectionError.self) {
       _ = try BackupKeybag.rewrap(damaged, from: Secret(utf8: "old"), to: Secret(utf8: "new"), random: random)
@@ -253,7 +254,7 @@ struct SystemKeybagTests {
     #expect(keys[classOfPasscode] == .absent)
   }
 
-  @Test("Other hardware cannot unlock a keybag, with any passcode")
+  @Test("Another device's chip cannot unlock a keybag, even with the right passcode")
   func otherHardware() throws {
     let keybag = try make("1234").keybag
     let error = #expect(throws: DataProtectionError.self) {

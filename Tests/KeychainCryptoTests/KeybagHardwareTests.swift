@@ -37,7 +37,9 @@ struct KeybagHardwareTests {
     #expect(classesWithoutDeviceWrap(in: try keybag("pw"), hasPassword: false) == [6, 7, 8])
   }
 
-  @Test("Every combination of class and WRAP is classified", arguments: [true, false])
+  @Test(
+    "For every class and WRAP, a missing device wrap is reported only if a device would have added it",
+    arguments: [true, false])
   func everyClassAndWrap(hasPassword: Bool) throws {
     let deviceWrappedClasses =
       hasPassword ? BackupClassNumbers.deviceWrapped : BackupClassNumbers.deviceWrappedWithoutPassword

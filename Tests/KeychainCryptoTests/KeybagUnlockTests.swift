@@ -17,6 +17,7 @@ struct KeybagUnlockTests {
     }
     for classNumber in BackupClassNumbers.passwordWrapped { #expect(keys[classNumber] == .available) }
     for classNumber in BackupClassNumbers.deviceWrapped { #expect(keys[classNumber] == .availableThroughDevice) }
+    // 22 is class 6 with the key generation 1, which no backup has.
     for classNumber: UInt32 in [0, 12, 13, 22] { #expect(keys[classNumber] == .absent) }
     #expect(keys.wrappedCount == 11)
     #expect(keys.unwrappedCount == 11)
@@ -60,7 +61,7 @@ struct KeybagUnlockTests {
     #expect(keys[6] == .available)
   }
 
-  @Test("The first step of the derivation gives the result in the vectors")
+  @Test("The SHA-256 step of the derivation gives the result in the vectors")
   func sha256Step() throws {
     let backup = try SyntheticBackup()
     let result = try PBKDF2.sha256(

@@ -82,7 +82,7 @@ struct PasswordNormalizationTests {
     #expect(form(.withoutMark, of: "\u{FEFF}") == nil && form(.withoutMark, of: "x\u{FEFF}") == nil)
   }
 
-  @Test("A keybag is unlocked with another form of its password, which is reported")
+  @Test("A keybag is unlocked with another form of its password, and the form is reported")
   func opens() throws {
     let hardware = try HardwareUID(from: SeededRandomSource(seed: "form"))
     let cases: [(original: String, typed: String, form: PasswordNormalization)] = [

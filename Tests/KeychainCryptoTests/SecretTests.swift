@@ -9,7 +9,7 @@ import Testing
 struct SecretTests {
   private struct Refusal: Error, Equatable {}
 
-  @Test("A secret lends its bytes, and passes on the closure's result or error")
+  @Test("A secret passes its bytes to a closure, and returns the closure's result or rethrows its error")
   func lending() throws {
     let secret = Secret(copying: [1, 2, 3])
     #expect(secret.withBytes { $0.reduce(0, { $0 + Int($1) }) } == 6)
@@ -77,6 +77,7 @@ struct RandomnessTests {
     let first = try SystemRandomSource().bytes(32)
     let second = try SystemRandomSource().bytes(32)
     #expect(first != second)
+    // 32 random bytes practically never have so few different values.
     #expect(Set(first).count > 8)
     #expect(try SystemRandomSource().bytes(0).isEmpty)
   }

@@ -150,7 +150,7 @@ struct TLSTests {
     #expect(received == response)
   }
 
-  @Test("A client with a certificate of another pairing is refused, even if it has the certificate's key")
+  @Test("A client is refused if its certificate is not in the list, even if a certificate in the list has the same key")
   func otherCertificate() throws {
     let client = try TLSClient(clientKey)
     let server = try makeServer()
@@ -176,14 +176,14 @@ struct TLSTests {
     }
   }
 
-  @Test("Bytes that are not TLS are refused")
+  @Test("Bytes that are not TLS are rejected")
   func otherProtocol() throws {
     let server = try makeServer()
     server.receive(Array("GET / HTTP/1.1\r\n\r\n".utf8))
     #expect(throws: TLSError.self) { try server.continueHandshake() }
   }
 
-  @Test("Bytes that were changed on their way are refused")
+  @Test("Bytes that were changed on their way are rejected")
   func changedBytes() throws {
     let client = try TLSClient(clientKey)
     let server = try makeServer()
@@ -195,7 +195,7 @@ struct TLSTests {
     #expect(throws: TLSError.self) { try server.read(upTo: 100) }
   }
 
-  @Test("A private key of another certificate and a truncated certificate are refused")
+  @Test("A private key of another certificate and a truncated certificate are rejected")
   func invalidIdentities() throws {
     let certificate = try makeCertificate(of: clientKey)
     #expect(throws: TLSError.self) {

@@ -32,6 +32,7 @@ struct AuthenticatorFileTests {
     for _ in 0..<5_000 {
       var changed = entry
       changed[Int(source.next() % UInt64(changed.count))] = UInt8(truncatingIfNeeded: source.next())
+      // An address is a part of the entry; an address for Steam also has a fixed start.
       #expect((address(of: changed)?.utf8.count ?? 0) <= entry.count + 60)
     }
     for count in 0..<entry.count { #expect(address(of: Array(entry.prefix(count))) == nil) }

@@ -104,6 +104,7 @@ struct BinaryPlistFaultTests {
     object("a date cut short", [0x33, 0], .truncated),
     object("data cut short", [0x42, 0], .truncated),
     object("data with a count that is not an integer", [0x4F, 0x51, 1], .malformed),
+    // The next byte is not in an object, so it cannot be the integer with the count.
     object("data whose count is cut off", [0x4F], .malformed),
     object("data with the largest count", [0x4F, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255], .truncated),
     object("data with a negative count", [0x4F, 0x13, 255, 255, 255, 255, 255, 255, 255, 255], .malformed),
@@ -111,7 +112,7 @@ struct BinaryPlistFaultTests {
     object("an ASCII string cut short", [0x53, 0x61], .truncated),
     object("a UTF-16 string cut short", [0x62, 0, 0x61], .truncated),
     object("half a surrogate pair", [0x61, 0xD8, 0x00], .malformed, at: 9),
-    object("a reference of 9 bytes", [0x88, 0, 0, 0, 0, 0, 0, 0, 0, 0], .malformed),
+    object("a UID of 9 bytes", [0x88, 0, 0, 0, 0, 0, 0, 0, 0, 0], .malformed),
     object("an array cut short", [0xA2, 0], .truncated),
     object("an array whose size overflows", [0xAF, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255], .truncated),
     object("a dictionary without values", [0xD1, 0], .truncated),

@@ -58,6 +58,10 @@ struct CanonicalDERReaderTests {
     return isPacked
   }
 
+  /// Encodes an element.
+  ///
+  /// - Parameter tag: 0x01 boolean, 0x02 integer, 0x04 data, 0x05 null, 0x0C string, 0x18 date, 0x30 array or pair,
+  ///   0x31 dictionary, 0xD1 set.
   private static func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
     let count = contents.count
     switch count {

@@ -63,6 +63,7 @@ struct DERFaultTests {
     #expect(throws: FormatError(.der, .overLimit, "more than 64 levels")) {
       try DERPropertyList.encode(nested(limit + 1))
     }
+    // The outermost array has a header of three bytes, the 63 arrays in it headers of two.
     FaultyInput("too deep", bytes(limit + 1), .overLimit, at: 127 + 2).check(.der, DERPropertyList.decode)
   }
 
@@ -75,6 +76,7 @@ struct DERFaultTests {
     }
     let limit = DERPropertyList.maximumValueCount
     #expect(try DERPropertyList.decode(array(limit - 1)).arrayValue?.count == limit - 1)
+    // The header of the array has five bytes, and each null has two.
     FaultyInput("too many", array(limit), .overLimit, at: 5 + 2 * (limit - 1)).check(.der, DERPropertyList.decode)
   }
 

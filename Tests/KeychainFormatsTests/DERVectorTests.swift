@@ -13,6 +13,7 @@ struct DERVectorTests {
       let der = try vector["der"].bytes
       #expect(try DERPropertyList.encode(value).hex == der.hex)
       #expect(try DERPropertyList.encode(DERPropertyList.decode(der)).hex == der.hex)
+      // The entries of a decoded dictionary are in the order of their encodings.
       if value.dictionaryValue == nil { #expect(try DERPropertyList.decode(der) == value) }
     }
   }

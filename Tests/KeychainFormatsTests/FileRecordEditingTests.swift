@@ -9,7 +9,7 @@ struct FileRecordEditingTests {
   private let key = ClassWrappedKey(keyClass: .fileComplete, wrappedKey: [UInt8](repeating: 7, count: 40))
   private let digest = [UInt8](repeating: 9, count: 20)
 
-  @Test("synthetic_backup: only the key and the digest change, and restoring them gives the original record")
+  @Test("synthetic_backup: only the key and the digest of a record change, and a removed key leaves no trace")
   func roundTrip() throws {
     for vector in try TestVectors.section("synthetic_backup")["files"].elements {
       let bytes = try vector["file_blob_hex"].bytes

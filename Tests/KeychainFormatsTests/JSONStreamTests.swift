@@ -54,6 +54,7 @@ struct JSONStreamTests {
       stream.end(finalMembers) { output.append($0) }
       let expected = JSONValue.object([("format", "test"), ("none", []), ("parts", .array(elements))] + finalMembers)
       #expect(output.bytes == expected.bytes())
+      // A chunk ends after the element with which it has at least 32,768 bytes.
       #expect(output.largestChunk < 40_000)
     }
   }
@@ -89,6 +90,7 @@ struct JSONStreamTests {
       return .count(number)
     }
     #expect(throws: StopRequest.self) { try document.forEachChunk { (_) throws(StopRequest) in throw StopRequest() } }
+    // The first chunk, of 32,768 bytes, has fewer elements than this.
     #expect(createdCount.withLock { $0 } < 10_000)
   }
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Names of key classes")
 struct KeyClassTests {
-  @Test("A class is named by its meaning, independently of its key generation")
+  @Test("Key generations do not change the meaning of a class, and are named after it")
   func generations() {
     for (number, protection, name) in [
       (6, ProtectionClass.whenUnlocked, "6 (when unlocked)"),

@@ -45,7 +45,7 @@ struct KeychainBackupFileTests {
     #expect(Set(file.entries.map(\.blob)) == Set(entries.map(\.blob)))
   }
 
-  @Test("Items are numbered in the order genp, inet, cert, keys, independently of the order in the file")
+  @Test("Entries are in the order genp, inet, cert, keys, independently of the order in the file")
   func order() throws {
     let file = try parse(
       .dictionary([
@@ -102,7 +102,7 @@ struct KeychainBackupFileTests {
     }
   }
 
-  @Test("A file with the maximum number of items is read and written, and one more item is rejected")
+  @Test("A file with the maximum number of items is read, and one more item is rejected when reading and writing")
   func entryCount() throws {
     // A file with this many references to one empty item.
     func bytes(_ count: Int) -> [UInt8] {
@@ -114,6 +114,7 @@ struct KeychainBackupFileTests {
     }
     let limit = 60_000
     #expect(try KeychainBackupFile(parsing: bytes(limit), acceptingAtMost: limit).entries.count == limit)
+    // The array starts after the header (8 bytes), the root (3), the key (5) and the item (1).
     FaultyInput("one more", bytes(limit + 1), .overLimit, at: 17)
       .check(.keychainFile) { bytes throws(FormatError) in
         try KeychainBackupFile(parsing: bytes, acceptingAtMost: limit)

@@ -6,6 +6,8 @@ import Testing
 
 @Suite("Attributes and secrets of items")
 struct KeychainItemRuleTests {
+  /// Reads an item in DER, whose first bytes mean: 31 dictionary, 30 pair or array, 0c string, 04 data, 02 integer,
+  /// 18 date, 05 null. The string 765f44617461 is `v_Data`, the secret, and 63646174 is `cdat`, the creation date.
   private func item(_ hex: String, _ kind: ItemKind = .genericPassword) throws -> KeychainItem {
     try KeychainItem(derDictionary: SensitiveBytes(copying: [UInt8](hex: hex)), kind: kind)
   }

@@ -25,6 +25,7 @@ struct PagedBytesTests {
         #expect(pages[offset] == bytes[offset])
       }
       #expect(pages[count - 1] == bytes[count - 1] && !pages.hasFailed)
+      // The cache has 256 pages of 16 KiB.
       #expect(count > 4 << 20 || reads.values.allSatisfy { $0 == 1 })
     }
   }

@@ -9,7 +9,7 @@ struct AttributeTableTests {
     AttributeTable.definitions(of: kind).filter { $0.flags.contains(flag) }.map(\.code.rawValue)
   }
 
-  @Test("The primary keys are those of Apple's UNIQUE clauses")
+  @Test("The primary keys have the columns of Apple's UNIQUE clauses")
   func primaryKeys() {
     let tail = ["agrp", "sync", "vwht", "tkid", "musr", "ggrp"]
     #expect(codes(.genericPassword, .primaryKey) == ["acct", "svce"] + tail)
@@ -104,6 +104,7 @@ struct SensitiveBytesTests {
     var text = "\(bytes) \(String(reflecting: bytes))"
     dump(bytes, to: &text)
     #expect(text.contains("7 sensitive bytes"))
+    // "h" is the byte 104.
     #expect(!text.contains("hunter2") && !text.contains("104"))
   }
 }

@@ -104,7 +104,7 @@ struct WorkLimitTests {
 
   @Test("Items that share one dictionary are rejected before there are very many of them")
   func sharedEntry() throws {
-    // Each item counts 16 bytes in addition to the byte of its reference.
+    // Each item uses 16 bytes of the limit, but its reference in the file raises the limit by one byte.
     let maximum = (KeychainBackupFile.sharedByteAllowance + CostlyPlists.sharedItem(entries: 0, blob: []).count) / 15
     let withinLimit = CostlyPlists.sharedItem(entries: maximum - 10, blob: [])
     let overLimit = CostlyPlists.sharedItem(entries: maximum + 10, blob: [])

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Writing XML property lists")
 struct XMLPlistTests {
-  @Test("The document equals Apple's, with escaped markup in texts")
+  @Test("The document equals Apple's, and markup in strings is escaped")
   func document() throws {
     let value = PropertyValue.dictionary([
       "Device Name": .string("Ann & Bob's <phone>"), "Empty": .array([]), "GUID": .data([0, 1, 2, 253]),

@@ -103,17 +103,17 @@ struct CertificateKeyTests {
   func wrongKind() throws {
     let curveKey = try KeyVector.named("P-256")
     let rsaKey = try KeyVector.named("RSA 2048")
-    func expectRefusal(_ bytes: [UInt8], _ type: KeyMaterial.KeyType, _ role: KeyMaterial.Role) {
+    func expectRejection(_ bytes: [UInt8], _ type: KeyMaterial.KeyType, _ role: KeyMaterial.Role) {
       #expect(throws: CertificateError.self) {
         try bytes.withRawBytes { try KeyMaterial(externalRepresentation: $0, keyType: type, role: role) }
       }
     }
-    expectRefusal(curveKey.privateKey, .rsa, .privateKey)
-    expectRefusal(curveKey.publicKey, .rsa, .publicKey)
-    expectRefusal(curveKey.publicKey, .ellipticCurve, .privateKey)
-    expectRefusal(rsaKey.privateKey, .ellipticCurve, .privateKey)
-    expectRefusal(rsaKey.privateKey, .rsa, .publicKey)
-    expectRefusal(rsaKey.publicKey, .rsa, .privateKey)
+    expectRejection(curveKey.privateKey, .rsa, .privateKey)
+    expectRejection(curveKey.publicKey, .rsa, .publicKey)
+    expectRejection(curveKey.publicKey, .ellipticCurve, .privateKey)
+    expectRejection(rsaKey.privateKey, .ellipticCurve, .privateKey)
+    expectRejection(rsaKey.privateKey, .rsa, .publicKey)
+    expectRejection(rsaKey.publicKey, .rsa, .privateKey)
   }
 
   @Test("97 bytes are read as a private key on P-256 or a public key on P-384, whichever curve contains their point")

@@ -152,14 +152,14 @@ struct CertificateTests {
 
   @Test("Flipping any bit of a certificate (600 each in a quick run) does not crash the reader")
   func flippedBits() throws {
-    var refusedCount = 0
+    var rejectedCount = 0
     for vector in try CertificateVector.all {
       for bit in Cases.chosen(0..<(vector.der.count * 8), quick: 600) {
-        do { _ = try CertificateAttributes(der: vector.der.flipping(bit: bit)) } catch { refusedCount += 1 }
+        do { _ = try CertificateAttributes(der: vector.der.flipping(bit: bit)) } catch { rejectedCount += 1 }
       }
     }
     // If almost every certificate were accepted, the test would not reach the reader's checks.
-    #expect(refusedCount > 1000)
+    #expect(rejectedCount > 1000)
   }
 
   @Test("A certificate with bytes after it, a key and text are rejected with the expected error codes")
@@ -251,7 +251,7 @@ struct CertificateItemTests {
     #expect(publicItem.secret?.revealed == vector.publicKey)
   }
 
-  @Test("Every attribute of the item exists in its kind, with the stored type")
+  @Test("Every attribute of the items exists in their kind, and its value has the type that is stored")
   func knownAttributes() throws {
     let items = [
       KeychainItem(try CertificateAttributes(der: CertificateVector.all[0].der)),

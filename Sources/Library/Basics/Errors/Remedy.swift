@@ -1,4 +1,4 @@
-/// A suggestion for resolving an error. A program can express it as a command of its own.
+/// A suggestion for what to do about an error. A program may show one of its own commands instead.
 public enum Remedy: Sendable, Hashable {
   /// A suggestion in words, in lower case and without a full stop: "free some space".
   case words(String)

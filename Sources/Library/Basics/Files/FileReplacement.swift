@@ -33,7 +33,7 @@ package struct FileReplacement: Sendable {
   /// The result of a successful write.
   package struct Outcome: Sendable {
     package let byteCount: Int64
-    /// The reason why the disk did not confirm the new name, or `nil`. The new file exists in either case.
+    /// The reason why the disk did not confirm the new name, or `nil` if it did. The new file exists in either case.
     package let nameFailure: Errno?
   }
 
@@ -53,33 +53,33 @@ package struct FileReplacement: Sendable {
   /// Writes and installs the file.
   ///
   /// - Parameters:
-  ///   - explain: Converts a refusal to an error of the caller.
+  ///   - makeError: Creates the caller's error for a refusal.
   ///   - check: Called with the path of the finished file before it is renamed. If it throws, nothing is installed.
   ///   - fill: Writes the content and returns its number of bytes.
   /// - Returns: The number of bytes, and whether the disk confirmed the new name.
-  /// - Throws: The error of `explain`, `check` or `fill`; nothing has been replaced then.
+  /// - Throws: The error of `makeError`, `check` or `fill`; nothing has been replaced then.
   package func write<Failure: Error>(
-    explaining explain: (Refusal) -> Failure, check: (String) throws(Failure) -> Void = { (_) throws(Failure) in },
+    explaining makeError: (Refusal) -> Failure, check: (String) throws(Failure) -> Void = { (_) throws(Failure) in },
     fill: (FileDescriptor) throws(Failure) -> Int64
   ) throws(Failure) -> Outcome {
-    let parent = try calling(explain) { () throws(Errno) in try system.openDirectory(destination.parent) }
-    let replaced = try existingStatus(in: parent, explain)
+    let parent = try calling(makeError) { () throws(Errno) in try system.openDirectory(destination.parent) }
+    let replaced = try existingStatus(in: parent, makeError)
     if temporaryName == nil { system.removeLeftovers(of: destination, .file, in: parent) }
     let temporary = temporaryName ?? destination.sibling("tmp")
     do throws(Failure) {
-      let file = try createTemporaryFile(temporary, in: parent, explain)
+      let file = try createTemporaryFile(temporary, in: parent, makeError)
       // Without the claim, another process could remove the file as a leftover before it has its final name.
-      let claimedFile = try calling(explain) { () throws(Errno) in try system.openForReading(temporary, in: parent) }
+      let claimedFile = try calling(makeError) { () throws(Errno) in try system.openForReading(temporary, in: parent) }
       _ = system.claim(claimedFile)
       let count = try fill(file.raw)
       do throws(Errno) {
         if let replaced { try system.preserveAccess(of: replaced, for: file, preservedAccess) }
         try system.finalize(file, expectedByteCount: count)
       } catch {
-        throw explain(.system(error))
+        throw makeError(.system(error))
       }
       try check("\(destination.parent)/\(temporary)")
-      try install(temporary, in: parent, explain)
+      try install(temporary, in: parent, makeError)
       system.unclaim(claimedFile)
       return Outcome(byteCount: count, nameFailure: nameFailure(of: parent))
     } catch {
@@ -89,7 +89,7 @@ package struct FileReplacement: Sendable {
   }
 
   private func install<Failure: Error>(
-    _ temporary: String, in parent: borrowing OwnedFileDescriptor, _ explain: (Refusal) -> Failure
+    _ temporary: String, in parent: borrowing OwnedFileDescriptor, _ makeError: (Refusal) -> Failure
   ) throws(Failure) {
     do throws(Errno) {
       switch target {
@@ -98,11 +98,11 @@ package struct FileReplacement: Sendable {
       }
     } catch {
       // Another process has created the file since the check.
-      throw explain(target == .nothing && error == .fileExists ? .occupied(.file) : .system(error))
+      throw makeError(target == .nothing && error == .fileExists ? .occupied(.file) : .system(error))
     }
   }
 
-  /// Returns the reason why the disk did not confirm the new name, which is in effect already, or `nil`.
+  /// Returns the reason why the disk did not confirm the new name, or `nil` if it did. The name is already in effect.
   private func nameFailure(of parent: borrowing OwnedFileDescriptor) -> Errno? {
     do throws(Errno) {
       try system.syncDirectory(parent)
@@ -114,30 +114,30 @@ package struct FileReplacement: Sendable {
 
   /// Returns the status of the file to be replaced, or `nil` if there is no such file.
   private func existingStatus<Failure: Error>(
-    in parent: borrowing OwnedFileDescriptor, _ explain: (Refusal) -> Failure
+    in parent: borrowing OwnedFileDescriptor, _ makeError: (Refusal) -> Failure
   ) throws(Failure) -> FileStatus? {
     if target == .anything { return nil }
-    let status = try calling(explain) { () throws(Errno) in
+    let status = try calling(makeError) { () throws(Errno) in
       try system.status(of: destination.name.systemName, in: parent)
     }
     guard let status else { return nil }
-    guard status.kind == .file, target == .file else { throw explain(.occupied(status.kind)) }
+    guard status.kind == .file, target == .file else { throw makeError(.occupied(status.kind)) }
     return status
   }
 
   private func createTemporaryFile<Failure: Error>(
-    _ name: String, in parent: borrowing OwnedFileDescriptor, _ explain: (Refusal) -> Failure
+    _ name: String, in parent: borrowing OwnedFileDescriptor, _ makeError: (Refusal) -> Failure
   ) throws(Failure) -> OwnedFileDescriptor {
-    try calling(explain) { () throws(Errno) in
+    try calling(makeError) { () throws(Errno) in
       temporaryName == nil ? try system.createFile(name, in: parent) : try system.recreateFile(name, in: parent)
     }
   }
 
-  /// Calls a closure, and converts its system error with `explain`.
+  /// Calls a closure, and converts its system error with `makeError`.
   private func calling<Value: ~Copyable, Failure: Error>(
-    _ explain: (Refusal) -> Failure, _ body: () throws(Errno) -> Value
+    _ makeError: (Refusal) -> Failure, _ body: () throws(Errno) -> Value
   ) throws(Failure) -> Value {
-    do throws(Errno) { return try body() } catch { throw explain(.system(error)) }
+    do throws(Errno) { return try body() } catch { throw makeError(.system(error)) }
   }
 }
 

@@ -1,6 +1,7 @@
 package import SystemPackage
 
-/// Renames, creates, lists and removes the entries of directories.
+/// Renames, creates, lists and removes the entries of directories. A test can make `perform` skip a call and return
+/// `omitted` instead.
 extension FileSystem {
   package func rename(_ old: String, to new: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
@@ -84,6 +85,7 @@ extension FileSystem {
     let copy = try perform(.list) { _ in
       try SystemCalls.open(".", in: raw, .readOnly, [.directory, .closeOnExec])
     }
+    // Listing closes the descriptor, so it uses one of its own.
     return try SystemCalls.names(ofClosing: copy)
   }
 
@@ -95,6 +97,7 @@ extension FileSystem {
   private func removeTree(_ name: Name, in parent: borrowing OwnedFileDescriptor, depth: Int) throws(Errno) {
     guard let status = try status(of: name, in: parent) else { return }
     guard status.kind == .directory else { return try remove(name, in: parent, isDirectory: false) }
+    // The system has no error for a tree that is too deep; this one is the closest.
     guard depth < Self.maximumTreeDepth else { throw .tooManySymbolicLinkLevels }
     let directory = try openDirectory(name, in: parent)
     for child in try names(in: directory).sorted(by: { $0.lexicographicallyPrecedes($1) }) {

@@ -1,7 +1,7 @@
 package import SystemPackage
 
 /// Reads the status of files, and sets their permissions and owners. A test can make `perform` skip a call and return
-/// the value of `omitted`.
+/// `omitted` instead.
 extension FileSystem {
   package func status(of file: FileDescriptor) throws(Errno) -> FileStatus {
     FileStatus(try perform(.status) { _ in try Stat(file, retryOnInterrupt: false) })
@@ -81,8 +81,8 @@ extension FileSystem {
       current = try status(of: file.raw)
     }
     var permissions = preserved == .all ? replaced.permissions : current.permissions
-    // The group's bits are three positions above the others' bits. The set-user-ID and set-group-ID bits, 0o6000, are
-    // removed.
+    // The group may do only what others may do, so the others' bits (0o007) are moved to the group's place (0o070). The
+    // set-user-ID and set-group-ID bits (0o6000) are removed.
     if current.group != replaced.group { permissions &= 0o1707 | (permissions & 0o007) << 3 }
     // A file system without permissions reports equal permissions for every file, and refuses to change them.
     if current.permissions != permissions { try setPermissions(permissions, of: file) }

@@ -33,6 +33,7 @@ package enum CSV {
   package static func isFormula(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first else { return false }
     if first == "+", text.wholeMatch(of: /\+[0-9][0-9 ]*/) != nil { return false }
+    // The last four are the full-width forms of the signs =, +, - and @.
     return ["=", "+", "-", "@", "\t", "\r", "\n", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}"].contains(first)
   }
 

@@ -62,8 +62,8 @@ extension DisplayWidth {
 }
 
 extension TextStyle {
-  /// Returns a name from a file, escaped and cut to the width of a line or table column. A name may be a megabyte long
-  /// and appear in every row.
+  /// Returns a name from a file, escaped and cut to the line width, but not below the width of the narrowest table
+  /// column. A name may be a megabyte long and appear in every row.
   package func escapedName(_ name: String) -> String {
     guard cutsText else { return adapted(UntrustedText.escaped(name)) }
     return adapted(UntrustedText.escaped(name, columns: max(width, Table.minimumColumnWidth), ellipsis: ellipsis))
@@ -76,16 +76,20 @@ extension TextStyle {
 }
 
 extension UntrustedText {
+  /// The number of scalars to process for each visible column. A name may be a megabyte long, and only its start is
+  /// visible.
+  private static let scalarsPerColumn = 8
+
   /// Returns the start of a name for an error's text. The name is not escaped, because an error's text is escaped when
   /// it is displayed.
   package static func shortened(_ text: String, columns: Int) -> String {
-    DisplayWidth.cut(String(text.unicodeScalars.prefix(columns * 8)), columns: columns, ellipsis: "…")
+    DisplayWidth.cut(String(text.unicodeScalars.prefix(columns * scalarsPerColumn)), columns: columns, ellipsis: "…")
   }
 
   /// Returns a name, escaped and cut to a number of columns.
   package static func escaped(_ text: String, columns: Int, ellipsis: String = "…") -> String {
-    // A name may be a megabyte long, so only the part that can be visible is processed: eight scalars for each column.
-    let start = String(text.unicodeScalars.prefix(columns * 8 + 8))
+    // One more column, so that a name that is too long gets an ellipsis.
+    let start = String(text.unicodeScalars.prefix((columns + 1) * scalarsPerColumn))
     return DisplayWidth.cut(escaped(start), columns: columns, ellipsis: ellipsis)
   }
 }

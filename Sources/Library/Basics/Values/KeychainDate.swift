@@ -5,7 +5,7 @@
 public struct KeychainDate: Sendable, Hashable, Comparable {
   /// The seconds since 2001-01-01T00:00:00Z, fractions included, as in Foundation.
   package let secondsSinceReferenceDate: Double
-  /// The GeneralizedTime text from which the date was decoded, or `nil`.
+  /// The GeneralizedTime text from which the date was decoded, or `nil` if it has another source.
   package let encodedText: String?
 
   /// Creates a date from a number of seconds since 2001-01-01T00:00:00Z.

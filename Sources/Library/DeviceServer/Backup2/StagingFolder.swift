@@ -10,6 +10,8 @@ final class StagingFolder {
   let path: String
   private let system = FileSystem.real
 
+  /// Creates the device's staging folder.
+  ///
   /// - Throws: `.failed` if the folder cannot be created.
   init(of device: ServedDevice) throws(BackupServiceError) {
     claim = device.claim

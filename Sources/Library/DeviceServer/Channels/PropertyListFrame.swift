@@ -1,8 +1,8 @@
 import Basics
 package import KeychainFormats
 
-/// A property list with its length in front, 32 bits in network byte order: the frame of lockdown, of the small
-/// services and of DeviceLink.
+/// A property list with its length in front. Lockdown, the small services and DeviceLink send their messages in such
+/// frames. The length has 32 bits, in network byte order.
 package struct PropertyListFrame: Sendable {
   /// The encoding of a value.
   package enum Encoding: Sendable { case xml, binary }

@@ -56,7 +56,7 @@ package final class ServedDevice: Sendable {
 
   // MARK: Pairings
 
-  /// Reads the stored pairings; creates a key for a device that has none.
+  /// Reads the pairing file. If there is none that can be read, creates one with a new key.
   ///
   /// - Throws: `.closed` if the files cannot be read or written; the log has the reason.
   func pairingFile() throws(WireError) -> PairingFile {
@@ -109,7 +109,8 @@ package final class ServedDevice: Sendable {
     try pairingFile().pairings.first { $0.hostID == hostID }
   }
 
-  /// Removes a pairing, and the computer's record of it. A client without a record pairs again automatically.
+  /// Removes a pairing, and the pair record that the server keeps for the computer. A client without a pair record pairs
+  /// again automatically.
   package func forget(hostID: String) throws(WireError) {
     ports.revoke(hostID: hostID)
     try changePairings { file in

@@ -12,6 +12,8 @@ package struct LockdownValues: Sendable {
   /// The values of the named domains, which a client may read only in a session.
   private let domains: [String: PropertyDictionary]
 
+  /// Creates the values of a device.
+  ///
   /// - Parameters:
   ///   - record: The device.
   ///   - publicKey: The DER of its RSAPublicKey.

@@ -41,7 +41,7 @@ struct ASN1Cursor {
 
   init(_ bytes: UnsafeRawBufferPointer) { remaining = bytes }
 
-  /// Creates a cursor for the members of a sequence. No other element may follow it.
+  /// Creates a cursor for the members of a sequence. The bytes must be exactly this sequence, with nothing after it.
   ///
   /// - Parameter name: The name of the sequence in error messages.
   init(

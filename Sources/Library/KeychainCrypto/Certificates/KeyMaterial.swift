@@ -48,7 +48,7 @@ package struct KeyMaterial: Sendable {
   package let externalRepresentation: SensitiveBytes
   /// The DER of an RSAPublicKey, or 04‖X‖Y.
   package let publicKey: [UInt8]
-  /// The size for `kSecAttrKeySizeInBits`; an RSA modulus counts in whole bytes.
+  /// The size for `kSecAttrKeySizeInBits`. For RSA, this is the size of the modulus, rounded up to whole bytes.
   package let sizeInBits: Int
   /// The SHA-1 of the public key, 20 bytes: the `klbl` of both keys and the `pkhh` of their certificates.
   package let applicationLabel: [UInt8]
@@ -140,7 +140,7 @@ extension KeyMaterial {
   ) throws(CertificateError) -> KeyMaterial {
     let size = curve.coordinateSize
     let mask = UInt8(truncatingIfNeeded: 0xFF >> (8 * size - curve.sizeInBits))
-    // A random number of the curve's size is not below the order with a probability of at most 2^-32.
+    // At most one of 2^32 random numbers of this size is not below the order, so 16 draws always suffice.
     for _ in 0..<16 {
       let scalar: SensitiveBytes
       do throws(DataProtectionError) {

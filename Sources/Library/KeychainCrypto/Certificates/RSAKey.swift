@@ -47,6 +47,7 @@ struct RSAKey {
   /// Reads and checks the modulus and the exponent. The size of the modulus must be within the limits, both numbers must
   /// be odd, and the exponent must be at least 3 and less than the modulus.
   private static func publicNumbers(_ numbers: inout ASN1Cursor) throws(CertificateError) -> PublicNumbers {
+    // A second cursor reads the same numbers again, without leading zeros.
     var digits = numbers
     let modulus = try numbers.next(.integer, "the modulus")
     let exponent = try numbers.next(.integer, "the exponent")

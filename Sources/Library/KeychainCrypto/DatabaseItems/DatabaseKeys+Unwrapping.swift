@@ -9,6 +9,7 @@ struct UnwrappedKey: ~Copyable {
 }
 
 extension DatabaseKeys {
+  /// The size of the smallest key wrap that RFC 3394 allows.
   private static let minimumWrapByteCount = 24
   private static let derSetTag: UInt8 = 0x31
 

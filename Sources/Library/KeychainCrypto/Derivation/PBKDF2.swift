@@ -64,6 +64,7 @@ enum PBKDF2 {
       for index in 0..<indexEnd {
         let start = Int(index) * blockSize
         let block = UnsafeMutableRawBufferPointer(rebasing: output[start..<start + blockSize])
+        // The caller counts the iterations of one block, so the progress is the average of all blocks.
         func report(_ done: Int) -> Bool { progress((Int(index) * step.iterations + done) / blockCount) }
         try password.withBytes { (bytes) throws(DataProtectionError) in
           // The RFC counts blocks from 1.
@@ -86,13 +87,13 @@ enum PBKDF2 {
   fileprivate static func runRemainingIterations(
     of step: Step, progress: (Int) -> Bool, run: (_ count: Int) throws(DataProtectionError) -> Void
   ) throws(DataProtectionError) {
-    var done = 1
+    var completedCount = 1
     repeat {
-      let count = min(progressInterval, step.iterations - done)
+      let count = min(progressInterval, step.iterations - completedCount)
       try run(count)
-      done += count
-      guard progress(done) else { throw .stopped }
-    } while done < step.iterations
+      completedCount += count
+      guard progress(completedCount) else { throw .stopped }
+    } while completedCount < step.iterations
   }
 }
 

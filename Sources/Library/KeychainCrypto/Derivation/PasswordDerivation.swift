@@ -115,7 +115,7 @@ extension PasswordDerivation.Parameters {
   /// Extrapolates the duration of a number of iterations from the shortest of several samples, because other work can
   /// only slow a sample down.
   private static func estimatedDuration(
-    of iterations: UInt32, by clock: some Clock<Duration>, run: (Int) throws(DataProtectionError) -> Void
+    of iterations: UInt32, by clock: some Clock<Duration>, run: (_ sampleSize: Int) throws(DataProtectionError) -> Void
   ) throws(DataProtectionError) -> Duration {
     guard iterations > 0 else { return .zero }
     let sampleSize = min(Int(iterations), iterationsPerSample)

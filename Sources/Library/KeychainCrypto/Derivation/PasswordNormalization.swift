@@ -46,10 +46,10 @@ private struct SecureScalars: ~Copyable {
   private var count: Int
   let isValid: Bool
 
-  /// The maximum number of scalars in a full decomposition for each byte of a scalar.
+  /// The maximum number of scalars in the decomposition for each UTF-8 byte of the text.
   private static let maximumDecompositionLength = 4
-  /// The Hangul code point before the first final consonant, which never composes. utf8proc 2.8 treats it as a final
-  /// consonant, and drops it after a syllable that ends in a vowel.
+  /// The Hangul code point before the first final consonant. It never composes, but utf8proc 2.8 treats it as a final
+  /// consonant and drops it after a syllable that ends in a vowel.
   private static let beforeTrailingConsonants: Int32 = 0x11A7
 
   /// Creates the canonical decomposition of a text, with accents in canonical order.
@@ -74,7 +74,7 @@ private struct SecureScalars: ~Copyable {
   }
 
   /// Composes letters and accents in place. Each part that starts with `beforeTrailingConsonants` is composed
-  /// separately, so that utf8proc cannot drop this letter.
+  /// separately, so that utf8proc cannot drop this code point.
   mutating func compose() {
     var partStart = 0
     var writtenCount = 0

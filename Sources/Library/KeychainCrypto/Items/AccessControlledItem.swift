@@ -11,9 +11,9 @@ package struct AccessControlledItem: Sendable {
 
 /// Items with an access-control list (version 6).
 ///
-/// On a real device, the key store creates the reference key in `d2`, and only the key store can use it. Here, `d2` is
-/// a DER dictionary in Keyhaul's own format that binds the constraints to the item's key (`ReferenceKey`), because the
-/// blob authenticates only its header.
+/// On a real device, the key store creates the blob's reference key (`d2`), and only the key store can use it. Keyhaul
+/// stores a DER dictionary in its own format instead (`ReferenceKey`). The blob authenticates only its header, so this
+/// dictionary binds the constraints to the item's key.
 extension ClassKeys {
   /// Encrypts an item for its own protection class together with its constraints, as in a device's database.
   package func sealAccessControlled(
@@ -43,8 +43,8 @@ extension ClassKeys {
 
   /// Decrypts an item that `sealAccessControlled` encrypted.
   ///
-  /// - Throws: `.unsupportedVersion` for another key store's reference key; `.tagMismatch` if the constraints were
-  ///   changed.
+  /// - Throws: `.unsupportedVersion` if the reference key is not in Keyhaul's format; `.tagMismatch` if the constraints
+  ///   were changed; the other errors of decryption.
   package func open(
     _ blob: AccessControlledItemBlob, kind: ItemKind
   ) throws(ItemCryptoError) -> AccessControlledItem {

@@ -94,7 +94,7 @@ extension ClassKeys {
 
   /// Returns the class for which `seal` would encrypt an item, without creating the plaintext.
   ///
-  /// - Throws: The errors of `seal` for an item without a protection class, or if the key of its class is not
+  /// - Throws: `.malformed` if the item has no protection class; the errors of `seal` if the key of its class is not
   ///   available.
   package func classToSeal(for item: KeychainItem) throws(ItemCryptoError) -> KeyClass {
     guard let keyClass = item.protection?.keyClass else { throw ItemCryptoError(.malformed(.noProtection)) }

@@ -2,7 +2,7 @@ import Basics
 internal import KeychainFormats
 
 /// Keyhaul's counterpart of a key store's reference key. It contains the protection (`prot`), the constraints (`acl`),
-/// and an HMAC-SHA256 of their common encoding with the item's key (`mac`).
+/// and a MAC (`mac`): the HMAC-SHA256 of these two fields, with the item's key.
 struct ReferenceKey {
   var protection: ProtectionClass
   var constraints: PropertyDictionary

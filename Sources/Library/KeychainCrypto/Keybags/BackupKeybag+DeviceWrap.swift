@@ -39,9 +39,10 @@ extension BackupKeybag {
     }
   }
 
-  /// Returns the classes of an encrypted backup whose keys are not wrapped with the password, so the device key is
-  /// enough.
+  /// Returns the classes of an encrypted backup whose keys are not wrapped with the password. The device key alone
+  /// unwraps them.
   package static func classesWithoutPasswordWrap(in keybag: Keybag) -> [KeyClass] {
+    // The device wrap adds no bytes to the 32 bytes of a class key.
     classes(in: keybag) { record, _ in record.wrap == .device && record.wrappedKey?.count == 32 }
   }
 

@@ -7,23 +7,24 @@ extension BackupKeybag {
   /// wraps them with the device key.
   static let migratable: Set<KeyClass> = [.whenUnlocked, .afterFirstUnlock, .always]
 
-  /// Returns the keybag of an unencrypted backup with a password. The class keys stay the same.
+  /// Adds a password to the keybag of an unencrypted backup, and returns the new keybag. The class keys stay the same.
   ///
-  /// Nothing in the keybag shows whether `deviceKey` is right, unless a class has a public key. The caller must have
-  /// decrypted an item with it before.
+  /// The caller must already have decrypted an item with the device key. The keybag shows whether the device key is right
+  /// only if a class has a public key.
   ///
   /// - Parameters:
   ///   - keybag: The current keybag of the backup.
   ///   - oldKey: The key of the empty password, from `Keybag.passcodeKey`.
   ///   - password: The new password, not empty.
-  ///   - deviceKey: The hardware key of the source device.
-  ///   - rounds: The iterations of the slow step, or `nil` if there is no slow step, as in iOS 10.1 and earlier.
+  ///   - deviceKey: The device key of the source device.
+  ///   - rounds: The iterations of the SHA-256 step, or `nil` to leave out this step, as in iOS 10.1 and earlier.
   ///   - random: The source of the salts.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws:
   ///   - `.damagedKeybag` if a class key cannot be unwrapped with `oldKey`.
   ///   - `.keyUnavailable` if a public key shows that the device key is wrong.
-  ///   - `.hardwareLayerMissing` for a keybag that no device wrote. With a password, nothing would show this any more.
+  ///   - `.hardwareLayerMissing` if device wraps are missing, so no device wrote the keybag. After a password is added,
+  ///     this could not be detected.
   ///   - `.unsupported` for an empty password or a number of iterations that readers reject.
   package static func addingPassword(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, with password: borrowing Secret,
@@ -56,13 +57,13 @@ extension BackupKeybag {
     return result
   }
 
-  /// Returns the keybag of an encrypted backup without a password, as a device would have written it. Only the device
-  /// key can then unwrap the keychain's class keys. The class keys stay the same.
+  /// Removes the password from the keybag of an encrypted backup, and returns the new keybag. It is as a device would have
+  /// written it: only the device key can unwrap the keychain's class keys. The class keys stay the same.
   ///
   /// - Parameters:
   ///   - keybag: The current keybag of the backup.
   ///   - oldKey: The key of the password, from `Keybag.matchedPasscodeKey`.
-  ///   - deviceKey: The hardware key of the source device.
+  ///   - deviceKey: The device key of the source device.
   ///   - random: The source of the salt.
   /// - Throws:
   ///   - `.wrongPassword`.

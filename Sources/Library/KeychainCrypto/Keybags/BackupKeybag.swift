@@ -18,8 +18,8 @@ public enum BackupKeybag {
   public static let standardRounds = 10_000_000
   /// The PBKDF2-HMAC-SHA1 iterations (`ITER`) of every real backup.
   package static let lastRounds: UInt32 = 10_000
-  /// The maximum number of iterations for the slow step of a new keybag. Both steps together are then within the readers'
-  /// standard limit.
+  /// The maximum number of iterations for the SHA-256 step of a new keybag. Both steps together are then within the
+  /// readers' standard limit.
   package static let maximumRounds = IterationLimit.standard - Int(lastRounds)
   static let saltSize = 20
 
@@ -31,8 +31,8 @@ public enum BackupKeybag {
   ///
   /// - Parameters:
   ///   - password: The password, or `nil` if the backup has none.
-  ///   - deviceKey: The hardware key of the backup's device.
-  ///   - rounds: The iterations of the slow step, 1 to `maximumRounds`.
+  ///   - deviceKey: The device key of the backup's device.
+  ///   - rounds: The iterations of the SHA-256 step, 1 to `maximumRounds`. Ignored without a password.
   ///   - random: The source of keys, salts and identifiers.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.unsupported` for an empty password or a number of iterations that readers reject.
@@ -63,13 +63,13 @@ public enum BackupKeybag {
 
   /// Returns the keybag with a new password. The class keys stay the same, so nothing else in the backup changes.
   ///
-  /// The salts are new. No second step is added to a keybag with one step, because older readers do not support it.
+  /// The salts are new. No SHA-256 step is added to a keybag without one, because older readers do not support it.
   ///
   /// - Parameters:
   ///   - keybag: The current keybag of the backup.
   ///   - old: The current password.
   ///   - new: The new password, not empty.
-  ///   - rounds: The iterations of the slow step, or `nil` to keep them.
+  ///   - rounds: The iterations of the SHA-256 step, or `nil` to keep their number.
   ///   - limit: The maximum number of iterations to accept.
   ///   - random: The source of salts.
   ///   - progress: Called during each of the two derivations, which end with `.cancelled` if it returns `false`.

@@ -91,7 +91,8 @@ public final class ClassKeys: Sendable {
   /// The classes in the keybag, in ascending order.
   package var classes: [KeyClass] { entries.keys.sorted() }
 
-  /// The problems with single classes, such as "10 of 11 class keys can be unwrapped, class 7 cannot", or `nil`.
+  /// The problems with single classes, such as "10 of 11 class keys can be unwrapped, class 7 cannot", or `nil`
+  /// if there are none.
   package var damageReport: String? {
     let damaged = classes.filter { entries[$0]?.availability == .damaged }
     guard !damaged.isEmpty else { return nil }

@@ -106,6 +106,7 @@ extension ClassKeys.Entry {
     _ key: consuming Secret, as availability: ClassKeyAvailability
   ) throws(DataProtectionError) {
     if let publicKey, try X25519.publicKey(of: key) != publicKey {
+      // After a password wrap with its integrity check, only a wrong device key can give wrong bytes.
       self.availability = availability == .availableThroughDevice ? .deviceBound : .damaged
       problem = availability == .availableThroughDevice ? nil : "its PBKY does not match its private key"
       return

@@ -7,7 +7,7 @@ extension Keybag {
   /// - Parameters:
   ///   - password: The backup's password, or an empty password for a backup without one. With `nil`, no key is derived, and
   ///     class keys that require the password are not unwrapped.
-  ///   - deviceKey: The hardware key of the source device, or `nil` if it is not available.
+  ///   - deviceKey: The device key of the source device, or `nil` if it is not available.
   ///   - limit: The maximum number of iterations to accept, because a malicious backup may require any number.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.wrongPassword` if no class key can be unwrapped with the password; `.roundsOverLimit`, `.missingField`

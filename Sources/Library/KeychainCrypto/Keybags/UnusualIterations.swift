@@ -21,14 +21,15 @@ package struct ExcessiveIterationCount: Sendable, Equatable {
 /// A number of iterations that differs from the number in real keybags. Either the keybag was changed, and no password
 /// can unlock it any more, or it was created to be unlocked quickly.
 package struct NonstandardIterationCount: Sendable, Equatable {
-  /// The iterations that the keybag requires; 0 if it lacks the slow step.
+  /// The iterations that the keybag requires; 0 if it lacks the SHA-256 step.
   package let iterations: UInt32
   /// The iterations of real keybags.
   package let usual: UInt32
 }
 
 extension PasswordDerivation.Parameters {
-  /// Returns the iterations of the first step that does not have the number of real keybags, beginning with the slow step.
+  /// Returns the first number of iterations that differs from real keybags. The SHA-256 step is checked before the SHA-1
+  /// step.
   ///
   /// - Parameter hasTwoSteps: Whether the source device derives the key in two steps. Devices do so since iOS 10.2, the
   ///   first version with an encrypted manifest.

@@ -11,7 +11,7 @@ public struct Secret: ~Copyable, Sendable {
 
   /// The number of bytes, which is not treated as a secret.
   public var count: Int { memory.count }
-  /// Whether there are no bytes, as if a backup has no password.
+  /// Whether there are no bytes, as in the password of a backup without one.
   public var isEmpty: Bool { count == 0 }
 
   /// Allocates `count` zeroed bytes and lets `body` fill them. The bytes are also overwritten if `body` throws.

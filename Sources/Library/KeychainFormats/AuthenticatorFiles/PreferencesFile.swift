@@ -1,7 +1,8 @@
 package import Basics
 
-/// The preferences of an app, a binary property list with a dictionary, read in place. The bytes must outlive this
-/// value.
+/// Reads values from an app's preferences, a binary property list whose root is a dictionary.
+///
+/// The values are read in place, so the bytes must outlive this value.
 package struct PreferencesFile {
   private let document: BinaryPlistReader
   /// The indexes of the values, by name.

@@ -166,7 +166,7 @@ extension FileRecord {
     if let target { members["Target"] = objects.append(.string(target)) }
     if let digest { members["Digest"] = objects.append(.data(digest)) }
     if let encryptionKey {
-      // The key comes before its class.
+      // A device writes the key's object before the object of its class.
       let key = objects.reserve()
       let dataClass = objects.append(Self.mutableDataClass)
       objects.values[key] = Self.archived(encryptionKey, class: dataClass)

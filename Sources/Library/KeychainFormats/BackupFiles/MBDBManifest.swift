@@ -26,7 +26,7 @@ package struct MBDBManifest: Sendable {
     package var domain: String?
     /// The domain's bytes if they are not UTF-8, otherwise `nil`.
     package var undecodedDomain: [UInt8]?
-    /// The other fields. The record's `extendedAttributes` is `nil`, because this format stores attributes one by one.
+    /// The other fields. The record's own `extendedAttributes` is `nil`; the attributes are in the property below.
     package var record: FileRecord
     /// The extended attributes at the record's end. Their number is stored in one byte, so there are at most 255.
     package var extendedAttributes: [ExtendedAttribute]
@@ -122,7 +122,7 @@ private struct EntryReader {
 
   /// Returns the record at an offset, and the offset of the next record.
   mutating func entry(at start: Int) throws(FormatError) -> (MBDBManifest.Entry, end: Int) {
-    // The cursor is at the start of the manifest.
+    // Skips the earlier records, because the cursor is at the start of the manifest.
     _ = try cursor.take(start, "the records before it")
     let domain = try name("the domain")
     let pathOffset = cursor.offset

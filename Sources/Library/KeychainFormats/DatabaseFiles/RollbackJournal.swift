@@ -60,6 +60,7 @@ package struct RollbackJournal {
       pageCount = Int(bytes.bigEndian(at: offset + 16))
       sectorByteCount = Int(bytes.bigEndian(at: offset + 20))
       pageByteCount = Int(bytes.bigEndian(at: offset + 24))
+      // SQLite accepts only powers of two in this range.
       guard (32...65536).contains(sectorByteCount), sectorByteCount & (sectorByteCount - 1) == 0 else { return nil }
     }
   }

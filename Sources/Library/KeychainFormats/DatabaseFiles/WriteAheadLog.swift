@@ -156,6 +156,6 @@ extension [UInt8] {
 ///
 /// Source: SQLite, "Database File Format", section 1.3.2.
 package enum DatabasePage {
-  /// Returns whether pages can have this number of bytes.
+  /// Returns whether pages can have this number of bytes: a power of two from 512 to 65,536.
   package static func isByteCount(_ count: Int) -> Bool { (512...65536).contains(count) && count & (count - 1) == 0 }
 }

@@ -58,6 +58,8 @@ struct KeyedArchiveWriter {
     return references
   }
 
+  /// Returns the start of an object: its kind in the upper four bits, and its count. A count of 15 or more follows as an
+  /// integer object.
   private static func marker(_ kind: UInt8, count: Int) -> [UInt8] {
     count < 15 ? [kind | UInt8(count)] : [kind | 0xF] + integer(UInt64(count))
   }

@@ -3,8 +3,13 @@ import Basics
 /// An encrypted item with an access-control list (version 6). Only its own device can decrypt it, and no backup
 /// contains it.
 ///
-/// All integers are little-endian: version, length and DER of the protection value, length and DER of a dictionary with
-/// the wrapped key (`d1`) and the key store's reference key (`d2`), ciphertext, tag.
+/// All integers are little-endian.
+///
+/// ```
+/// blob      version (4 bytes), length (4) and DER of the protection value, length (4) and DER of the keys,
+///           ciphertext, tag (16)
+/// keys      dictionary: d1 (wrapped key), d2 (the key store's reference key)
+/// ```
 ///
 /// Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_acl`, `ks_decrypt_data`).
 package struct AccessControlledItemBlob: Sendable, Hashable {

@@ -9,6 +9,8 @@ struct ItemEncoder {
   /// to five bytes.
   static let maximumOverhead = 18
 
+  /// Encodes a dictionary of attributes and secrets.
+  ///
   /// - Parameter attributes: The attributes, with distinct codes.
   func encode(
     attributes: some Sequence<(key: AttributeCode, value: PropertyValue)>, secrets: AttributeMap<SensitiveBytes>
@@ -64,7 +66,8 @@ private struct EncodedPairs {
 
   /// Returns the dictionary: its header and the sorted pairs.
   func dictionary() -> SensitiveBytes {
-    // The keys are distinct and none is a prefix of another, so a comparison never reaches a value.
+    // The keys are distinct, and each starts with its length, so none is a prefix of another. A comparison therefore
+    // never reaches a value.
     let sortedPairs = pairs.sorted { bytes[$0.range].lexicographicallyPrecedes(bytes[$1.range]) }
     let contentCount = pairs.reduce(0) { $0 + $1.byteCount }
     var header: [UInt8] = []

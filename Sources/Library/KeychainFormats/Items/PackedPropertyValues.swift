@@ -20,6 +20,7 @@ import Basics
     case integer
     /// The 16 bytes of an upper-case UUID.
     case uuid
+    /// The seconds since the reference date as a `Double`, and then the text, if there is one.
     case date, dateWithText
     /// A date whose text gives exactly its seconds: only the text, with two characters in a byte.
     case dateText
@@ -55,8 +56,8 @@ import Basics
   ///   - layout: Returns the layout of a value, or `nil` if it cannot be packed.
   ///   - write: Writes the contents of a value with its tag.
   private init?(
-    count valueCount: Int, layout: (Int) -> Layout?,
-    write: (Int, Tag, UnsafeMutableRawBufferPointer) -> Void
+    count valueCount: Int, layout: (_ index: Int) -> Layout?,
+    write: (_ index: Int, _ tag: Tag, _ target: UnsafeMutableRawBufferPointer) -> Void
   ) {
     let packed = withUnsafeTemporaryAllocation(of: Layout.self, capacity: valueCount) { layouts -> [UInt8]? in
       for index in 0..<valueCount {
@@ -71,7 +72,8 @@ import Basics
 
   /// Returns the offsets and the values, or `nil` if they are too large.
   private static func pack(
-    _ layouts: UnsafeBufferPointer<Layout>, write: (Int, Tag, UnsafeMutableRawBufferPointer) -> Void
+    _ layouts: UnsafeBufferPointer<Layout>,
+    write: (_ index: Int, _ tag: Tag, _ target: UnsafeMutableRawBufferPointer) -> Void
   ) -> [UInt8]? {
     let valuesByteCount = layouts.reduce(0) { $0 + 1 + $1.byteCount }
     let offsetCount = layouts.count + 1

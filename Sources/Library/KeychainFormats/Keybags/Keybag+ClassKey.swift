@@ -40,7 +40,7 @@ extension Keybag {
 
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// AES-CBC with the device's hardware key, without an integrity check.
+    /// AES-CBC with the device key, without an integrity check.
     package static let device = WrapFlags(rawValue: 1)
     /// RFC 3394 with the key that is derived from the password or passcode.
     package static let password = WrapFlags(rawValue: 2)

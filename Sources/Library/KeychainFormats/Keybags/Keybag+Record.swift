@@ -26,7 +26,7 @@ extension Keybag {
     package static let salt = Tag("SALT")
     /// The iterations of the SHA-1 derivation.
     package static let iterations = Tag("ITER")
-    /// The flag for the second step of the derivation, 1 if it is used.
+    /// The flag for the SHA-256 derivation, 1 if it is used.
     package static let dpwt = Tag("DPWT")
     /// The iterations of the SHA-256 derivation (iOS 10.2 and later).
     package static let dpic = Tag("DPIC")

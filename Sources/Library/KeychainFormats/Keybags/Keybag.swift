@@ -45,7 +45,7 @@ public struct Keybag: Sendable, Hashable {
     }
   }
 
-  /// The second, slower step of the password derivation (iOS 10.2 and later).
+  /// The slow SHA-256 step, which iOS 10.2 added to the password derivation. It runs before the SHA-1 step.
   package struct SecondStep: Sendable, Hashable {
     /// The iterations of PBKDF2-HMAC-SHA256 (`DPIC`).
     package var iterations: UInt32
@@ -69,7 +69,7 @@ public struct Keybag: Sendable, Hashable {
   ///   - wrap: The wrap flags of the header, which apply to no key.
   ///   - salt: The salt, 20 bytes.
   ///   - iterations: The iterations of PBKDF2-HMAC-SHA1, or of the tangling function in a device's keybag.
-  ///   - secondStep: The slow step (iOS 10.2 and later), or `nil` if the keybag has only one step.
+  ///   - secondStep: The SHA-256 step (iOS 10.2 and later), or `nil` if the keybag has only the SHA-1 step.
   ///   - classKeys: The class keys in the order of the bytes.
   /// - Throws: `.malformed` for a field of the wrong size or a class that occurs twice.
   package init(
@@ -130,7 +130,7 @@ extension Keybag {
     set { header.set(.iterations, to: newValue) }
   }
 
-  /// 1 if the second step is used; the exact meaning is not published.
+  /// 1 if the SHA-256 step is used; the exact meaning is not published.
   package var dpwt: UInt32? {
     get { header.word(of: .dpwt) }
     set { header.set(.dpwt, to: newValue) }
@@ -154,7 +154,7 @@ extension Keybag {
     set { header.set(.hmacKey, to: newValue) }
   }
 
-  /// The second step, or `nil` if one of its fields is missing or its number of iterations is 0.
+  /// The SHA-256 step, or `nil` if one of its fields is missing or its number of iterations is 0.
   ///
   /// Setting it writes `DPWT`, `DPIC` and `DPSL`, or removes all three.
   package var secondStep: SecondStep? {
@@ -257,8 +257,9 @@ extension Keybag {
 }
 
 extension Keybag {
-  /// The reason why the derivation parameters are ambiguous, or `nil`. A field may occur twice with different
-  /// values, or `DPIC` may have the wrong length. Readers that pick different values would derive different keys.
+  /// The reason why the derivation parameters are ambiguous, or `nil` if they are not. A field may occur twice with
+  /// different values, or `DPIC` may have the wrong length. Readers that pick different values would derive different
+  /// keys.
   package var derivationFault: String? {
     for tag in [Tag.salt, .iterations, .dpic, .dpsl] where Set(header.filter { $0.tag == tag }.map(\.value)).count > 1 {
       return "its \(tag) occurs twice with different values"

@@ -106,6 +106,7 @@ struct BinaryPlistDecoder {
     remainingBytes -= bytes
   }
 
+  /// Subtracts the bytes of a string or data that is used again.
   private mutating func charge(sharedBytes leaf: PropertyValue, at index: Int) throws(FormatError) {
     switch leaf {
     case .string(let text): remainingSharedBytes -= text.utf8.count

@@ -236,6 +236,7 @@ struct BinaryPlistReader {
     case 4:
       let high = try number(at: start + 1, width: 8, of: start)
       let low = try number(at: start + 9, width: 8, of: start)
+      // The high half may only extend the low one: with zeros, or with the sign of a negative number.
       if high == 0 { return Int64(exactly: low).map(Object.integer) ?? .unsignedInteger(low) }
       guard high == .max, Int64(bitPattern: low) < 0 else { throw malformed("an integer of more than 64 bits", start) }
       return .integer(Int64(bitPattern: low))

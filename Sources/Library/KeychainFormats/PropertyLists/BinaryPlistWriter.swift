@@ -56,6 +56,7 @@ struct BinaryPlistWriter {
       append(UInt64(offset), width: offsetWidth)
       try flush(atLeast: count, to: sink)
     }
+    // The trailer begins with six unused bytes.
     bytes += [0, 0, 0, 0, 0, 0, UInt8(offsetWidth), UInt8(referenceWidth)]
     for number in [offsets.count, root, tableOffset] { append(UInt64(number), width: 8) }
   }

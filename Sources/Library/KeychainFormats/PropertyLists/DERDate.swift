@@ -88,7 +88,7 @@ package enum DERDate {
 
   /// The number of bytes of a text without the digits of a fraction: `YYYYMMDDhhmmss.Z`.
   private static let fieldsByteCount = 16
-  /// The maximum number of bytes of a text, with the digits of the smallest double, 5e-324.
+  /// The maximum number of bytes of a text. A fraction has at most 324 digits, as the smallest double, 5e-324.
   static let maximumTextByteCount = fieldsByteCount + 324
 
   /// A limit of about 12,700 years in seconds, below which the calculation of a date cannot overflow. Dates beyond this
@@ -152,6 +152,7 @@ package enum DERDate {
       let fraction = allowsFraction ? try self.fraction() : 0
       let zone = try zoneSeconds()
       guard remaining.isEmpty else { throw .malformed }
+      // The seconds 60 and 61 are leap seconds.
       guard (1...12).contains(month), (1...CivilDate.daysInMonth(month, of: year)).contains(day), hour < 24,
         minute < 60, second <= 61
       else { throw .outOfRange }

@@ -6,7 +6,7 @@ package final class PagedBytes {
   package let count: Int
   /// Whether reading a page failed.
   package private(set) var hasFailed = false
-  private let read: (Int, UnsafeMutableRawBufferPointer) -> Bool
+  private let read: (_ offset: Int, _ target: UnsafeMutableRawBufferPointer) -> Bool
   private let memory: UnsafeMutableRawBufferPointer
   /// The page in each slot of the cache; a page has only one possible slot.
   private var pages: [Int]
@@ -19,8 +19,8 @@ package final class PagedBytes {
   ///
   /// - Parameters:
   ///   - count: The number of bytes.
-  ///   - read: Fills the buffer with the bytes from an offset, which all exist, and returns whether it succeeded.
-  package init(count: Int, _ read: @escaping (Int, UnsafeMutableRawBufferPointer) -> Bool) {
+  ///   - read: Fills the target with the bytes from an offset, which all exist. Returns whether it succeeded.
+  package init(count: Int, _ read: @escaping (_ offset: Int, _ target: UnsafeMutableRawBufferPointer) -> Bool) {
     self.count = count
     self.read = read
     let slotCount = min(Self.maximumSlotCount, count / Self.pageByteCount + 1)
@@ -43,6 +43,7 @@ package final class PagedBytes {
     let target = UnsafeMutableRawBufferPointer(
       rebasing: memory[(slot * Self.pageByteCount)...].prefix(min(Self.pageByteCount, count - start)))
     pages[slot] = page
+    // After the first failure, nothing more is read.
     guard hasFailed || !read(start, target) else { return }
     hasFailed = true
     target.initializeMemory(as: UInt8.self, repeating: 0)

@@ -108,6 +108,7 @@ extension XMLPlist {
   /// Returns whether bytes start like an XML property list: a tag, after an optional byte order mark and white space.
   package static func isXML(_ bytes: [UInt8]) -> Bool {
     let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    // A file that starts with more white space than this is not recognized.
     let start = bytes.prefix(64).drop { byteOrderMark.contains($0) || XMLScanner.isSpace($0) }
     return start.first == UInt8(ascii: "<")
   }

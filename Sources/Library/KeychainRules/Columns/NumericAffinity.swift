@@ -18,6 +18,7 @@ package enum NumericAffinity {
 
   /// Returns an integer if the real number is whole and an `Int64` represents it exactly, otherwise the number itself.
   package static func storedValue(ofReal real: Double) -> ColumnValue {
+    // SQLite also leaves the smallest and the largest integer as a real number.
     guard let integer = Int64(exactly: real), integer > Int64.min, integer < Int64.max else { return .real(real) }
     return .integer(integer)
   }

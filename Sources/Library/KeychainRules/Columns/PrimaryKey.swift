@@ -30,8 +30,8 @@ package struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
 
   /// Creates a key from column values.
   ///
-  /// - Parameter columns: The values to write, or the values that were read. In a column that stores data, an empty
-  ///   text and an empty blob give the same key.
+  /// - Parameter columns: The values of the primary-key columns, to be written or as read. In a column that stores data,
+  ///   an empty text and an empty blob give the same key.
   package init(kind: ItemKind, columns: [ColumnValue]) {
     self.kind = kind
     let definitions = ColumnDefinitions.primaryKey(of: kind)

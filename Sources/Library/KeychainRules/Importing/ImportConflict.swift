@@ -5,8 +5,8 @@ package import KeychainFormats
 ///
 /// `ExistingItemPolicy` in KeyhaulKit decides earlier which of the target's rows a restore removes.
 package enum ImportConflict {
-  /// The number of seconds by which an item that replaces a row is dated after the row, if the item's own date is not
-  /// later.
+  /// A number of seconds. An item that replaces a row although its own date is not later is dated this much after the
+  /// row.
   static let tieBreakInterval = 0.001
 
   /// Decides between an item of a backup and the row with the same primary key.
@@ -237,11 +237,12 @@ extension ExistingRow {
 
 /// A reason why a row could not be read.
 package enum RowFault: Hashable, Sendable {
-  /// No key of this device can decrypt the row, or its plaintext is not an item (-26275). The reason contains no value.
+  /// No key of this device can decrypt the row, or its plaintext is not an item (`errSecDecode`, -26275). The
+  /// reason contains no value.
   case undecodable(reason: String)
-  /// The key for the row's class is not in memory now (-25308).
+  /// The key for the row's class is not in memory now (`errSecInteractionNotAllowed`, -25308).
   case locked(KeyClass)
-  /// The keybag's key for the row's class cannot be used at all (-25291).
+  /// The keybag's key for the row's class cannot be used at all (`errSecNotAvailable`, -25291).
   case keyUnavailable(KeyClass)
 
   /// Whether the row itself is damaged. Unlocking the device then does not help.

@@ -15,8 +15,9 @@ package enum KeyEncryption: Sendable, Hashable {
   /// A random AES key encrypted with OAEP, followed by the bytes encrypted with the AES key. The AES key has 128 bits,
   /// or 256 for RSA keys of 4,096 bits or more.
   case rsaOAEPWithSessionKey(KeyDigest)
-  /// An ephemeral public key, followed by the bytes encrypted with an AES key that X9.63 derives. The AES key has 128
-  /// bits, or 256 for curves of more than 256 bits. The initialization vector is derived with the key, or zero.
+  /// An ephemeral public key, followed by the bytes encrypted with an AES key that is derived with X9.63. The AES key has
+  /// 128 bits, or 256 for curves of more than 256 bits. The initialization vector is derived together with the key if
+  /// `derivesVector`, otherwise it is zero.
   case ecies(KeyDigest, derivesVector: Bool)
 
   /// The type of key for this scheme.
@@ -55,6 +56,7 @@ extension KeyMaterial {
   private func encryptWithEphemeralKey(
     _ plaintext: SensitiveBytes, digest: KeyDigest, derivesVector: Bool
   ) throws(CertificateError) -> [UInt8] {
+    // `check` has made sure that this key is on a curve.
     guard case .ellipticCurve(let curve) = algorithm else { throw .openSSL("a curve") }
     let ephemeralKey = try KeyMaterial.generate(on: curve)
     let cipher = try SessionCipher(
@@ -67,12 +69,13 @@ extension KeyMaterial {
   ///
   /// - Throws:
   ///   - `.unexpectedKind` if this is not a private key of the scheme's type.
-  ///   - `.mismatch` if the bytes are damaged, or were encrypted for another key or scheme. RSA without padding and
-  ///     PKCS#1 cannot detect this, and return wrong bytes.
+  ///   - `.mismatch` if the bytes are damaged, or were encrypted for another key or scheme. `rsaRaw` and
+  ///     `rsaPKCS1` cannot detect this, and return wrong bytes.
   package func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(CertificateError) -> SensitiveBytes {
     try check(.privateKey, scheme.keyType)
     switch scheme {
     case .rsaPKCS1:
+      // Invalid padding gives pseudorandom bytes that depend on the key and ciphertext, so that it cannot be observed.
       let block = try decrypt(ciphertext, .rsaRaw)
       return try PKCS1Padding.removed(from: block, key: externalRepresentation, ciphertext: ciphertext)
     case .rsaRaw, .rsaOAEP:
@@ -108,7 +111,7 @@ extension KeyMaterial {
     return try cipher.open(ciphertext.dropFirst(curve.pointSize))
   }
 
-  /// The error if the bytes were encrypted for another key or scheme.
+  /// The error for bytes that were encrypted for another key or scheme, or that are damaged.
   static var notForThisKey: CertificateError {
     CertificateError(.mismatch, "the bytes were not encrypted with this key and this algorithm")
   }

@@ -6,7 +6,7 @@ package enum X963KeyDerivation {
   /// The maximum number of bytes to derive, one mebibyte.
   package static let maximumByteCount = 1 << 20
 
-  /// Derives `count` bytes.
+  /// Derives a key of `count` bytes from a shared secret.
   ///
   /// - Throws: `.overLimit` if `count` is less than 1 or greater than `maximumByteCount`.
   package static func derive(

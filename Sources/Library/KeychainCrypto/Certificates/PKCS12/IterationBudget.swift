@@ -17,7 +17,8 @@ struct IterationBudget {
 
   /// Deducts the iterations of a PKCS#12 or PKCS#5 algorithm.
   ///
-  /// - Parameter parameters: The DER of salt and iterations, or of PBES2's or PBMAC1's derivation (RFC 8018, A.4, A.5).
+  /// - Parameter parameters: The parameters in DER: either a salt and the iterations, or the parameters of PBES2 or
+  ///   PBMAC1, which contain a key derivation (RFC 8018, A.4, A.5).
   mutating func deduct(parameters: UnsafeRawBufferPointer) throws(CertificateError) {
     var outer = ASN1Cursor(parameters)
     var fields = try outer.next(.sequence, "the parameters of an encryption").cursor
@@ -51,8 +52,8 @@ extension IterationBudget {
         start: ASN1_STRING_get0_data(parameters), count: Int(ASN1_STRING_length(parameters))))
   }
 
-  /// Returns the parameters of an algorithm, or `nil` if they are not a SEQUENCE, like the parameters of a plain
-  /// digest.
+  /// Returns the parameters of an algorithm, or `nil` if they are not a SEQUENCE. The parameters of a plain digest
+  /// are not.
   static func parameters(of algorithm: UnsafePointer<X509_ALGOR>) -> UnsafePointer<ASN1_STRING>? {
     var (type, value) = (V_ASN1_UNDEF, UnsafeRawPointer?.none)
     X509_ALGOR_get0(nil, &type, &value, algorithm)

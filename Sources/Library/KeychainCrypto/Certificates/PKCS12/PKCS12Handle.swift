@@ -40,7 +40,7 @@ struct PKCS12Handle: ~Copyable {
 
   /// Deducts the iterations of the file's authentication code (MAC), if it has one.
   ///
-  /// Their number is stored with the code; without a number there is 1 iteration. PBMAC1 (RFC 9579), which newer releases
+  /// The number of iterations is stored with the code; a missing number means 1. PBMAC1 (RFC 9579), which newer releases
   /// of OpenSSL support, has a second number in the parameters of its algorithm.
   func deductMACIterations(from budget: inout IterationBudget) throws(CertificateError) {
     guard hasMAC else { return }
