@@ -48,6 +48,7 @@ struct CertificatesAndKeysTests {
     arguments: ["RSA 2048", "P-256", "P-384", "P-521"])
   func keys(name: String) throws {
     let vector = try vector("keys", named: name)
+    // 42 is the number of RSA.
     let type = try vector["type"].integer == 42 ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeEC
     let size = try vector["size"].integer
     let publicKeyData = Data(try vector["public_hex"].bytes)
@@ -139,6 +140,7 @@ struct CertificatesAndKeysTests {
 
   @Test(
     "A random key pair is valid, and its external representation creates the same key",
+    // 73 is the key type of elliptic curves, and 42 that of RSA.
     arguments: [("73", 256, 97), ("73", 384, 145), ("73", 521, 199), ("42", 2048, nil)] as [(String, Int, Int?)])
   func randomKeys(_ type: String, _ size: Int, _ byteCount: Int?) throws {
     let parameters: [CFString: Any] = [kSecAttrKeyType: type as CFString, kSecAttrKeySizeInBits: size]
@@ -227,6 +229,7 @@ struct CertificatesAndKeysTests {
     #expect(SecItemCopyMatching(attributeQuery as CFDictionary, &result) == errSecSuccess)
     let attributes = try #require(result as? [String: Any])
     #expect(attributes[kSecValueData as String] as? Data == Data(repeating: 7, count: 32))
+    // The number of symmetric keys.
     #expect(attributes[kSecAttrKeyClass as String] as? Int == 2)
     let storedType = attributes[kSecAttrKeyType as String]
     if let storedNumber {

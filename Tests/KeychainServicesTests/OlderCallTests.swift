@@ -44,6 +44,7 @@ struct OlderCallTests {
     let rsa = try #require(KeyOperations.all.first)
     #expect(sign(rsa.privateKey, .PKCS1SHA1).status == errSecParam)
     #expect(sign(rsa.privateKey, .PKCS1MD5).status == errSecParam)
+    // The signature has 256 bytes.
     #expect(sign(rsa.privateKey, .PKCS1, capacity: 255).status == errSecParam)
     #expect(sign(rsa.publicKey, .PKCS1).status == errSecParam)
   }
@@ -125,6 +126,7 @@ struct OlderCallTests {
     let error: any Error = NSError(domain: LAErrorDomain, code: -5)
     #expect((error as? LAError)?.code == .passcodeNotSet)
     #expect(LAError(_nsError: NSError(domain: LAErrorDomain, code: -2))?.code == .userCancel)
+    // The codes of LAError are negative.
     #expect(LAError(_nsError: NSError(domain: LAErrorDomain, code: 5)) == nil)
     #expect(LAError(_nsError: NSError(domain: NSOSStatusErrorDomain, code: -5)) == nil)
     let domain: CFErrorDomain = CFErrorGetDomain(NSError(domain: LAErrorDomain, code: -5))

@@ -145,6 +145,7 @@ struct SecureEnclaveTests {
 
   @Test(
     "A Secure Enclave key of another type, size or token cannot be created",
+    // 42 is RSA.
     arguments: [
       ("type", "42", errSecParam), ("bsiz", "384", errSecParam), ("tkid", "com.example.token", errSecUnimplemented),
     ] as [(String, String, OSStatus)])

@@ -58,7 +58,7 @@ struct FinishedSessionTests {
 
   /// A writing session that ends without `close()` loses only error reports, which no test with a working disk notices.
   /// So this test lists the files that open a session for writing.
-  @Test("Only four files open a session for writing, and each session is closed")
+  @Test("Only four files open a session for writing, and the files that end these sessions close them")
   func writingSessions() throws {
     let sources = Repository.root.appending(path: "Sources")
     let files = try #require(FileManager.default.enumerator(atPath: sources.path))

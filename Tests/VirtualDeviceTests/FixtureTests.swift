@@ -91,6 +91,7 @@ struct FixtureTests {
     #expect(imap.secret?.constantTimeEquals(SensitiveBytes(copying: [0, 0xFF])) == true)
 
     let vault = try #require(items.first { $0[.account] == .string("vault") })
+    // Decryption requires biometry.
     #expect(
       vault[.accessControl]?.dictionaryValue?["od"] == .dictionary(["cbio": .boolean(true)]))
     let chip = try #require(items.first { $0.kind == .key })

@@ -47,6 +47,7 @@ struct ProductVersionTests {
 
   @Test(
     "A text other than numbers with dots is rejected as a version",
+    // "٣" is an Arabic digit.
     arguments: ["", ".", "18.", ".1", "18.x", "-1", "+1", "1 8", "1.2.3.4.5", "10000", "٣", "18.1\n"])
   func refused(_ text: String) throws { #expect(try code { _ = try ProductVersion(text) } == .badVersion) }
 

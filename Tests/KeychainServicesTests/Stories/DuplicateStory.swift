@@ -14,7 +14,7 @@ struct DuplicateStory {
     return item.merging(attributes) { $1 } as CFDictionary
   }
 
-  @Test("Generic passwords that differ in the generic attribute only are duplicates (-25299)")
+  @Test("Generic passwords that differ only in their generic attribute are duplicates (-25299)")
   func genericAttribute() {
     #expect(SecItemAdd(genericPassword([kSecAttrGeneric: Data("first".utf8)]), nil) == errSecSuccess)
     #expect(SecItemAdd(genericPassword([kSecAttrGeneric: Data("second".utf8)]), nil) == -25299)
@@ -43,9 +43,10 @@ struct DuplicateStory {
       (kSecAttrAccessGroup as String, true), (kSecAttrAccessible as String, false), (kSecAttrCreator as String, false),
       (kSecAttrType as String, false),
     ])
-  func genericKey(attribute: String, isDistinct: Bool) {
+  func genericPasswordPrimaryKey(attribute: String, isDistinct: Bool) {
     let otherValue: Any =
       switch attribute {
+      // The values of kSecAttrAccessGroup, kSecAttrAccessible, kSecAttrCreator, and kSecAttrType.
       case "agrp": "team.shared"
       case "pdmn": kSecAttrAccessibleAlways
       case "crtr", "type": 7
@@ -66,7 +67,7 @@ struct DuplicateStory {
       (kSecAttrLabel as String, "other", false), (kSecAttrComment as String, "other", false),
       (kSecAttrDescription as String, "other", false),
     ])
-  func internetKey(attribute: String, value: String, isDistinct: Bool) {
+  func internetPasswordPrimaryKey(attribute: String, value: String, isDistinct: Bool) {
     let login: [String: Any] = [
       kSecClass as String: kSecClassInternetPassword, kSecAttrServer as String: "mail.example.org",
       kSecAttrAccount as String: "anna", kSecAttrProtocol as String: kSecAttrProtocolHTTPS,
