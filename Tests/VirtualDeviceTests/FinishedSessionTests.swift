@@ -17,7 +17,7 @@ struct FinishedSessionTests {
     return item
   }
 
-  @Test("A session for a closure throws if its changes are not on the disk")
+  @Test("A session that runs a closure throws an error if its changes cannot be written to the disk")
   func closure() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -37,7 +37,7 @@ struct FinishedSessionTests {
     }
   }
 
-  @Test("An open session can wait for the disk")
+  @Test("A session can write its changes to the disk and remain open")
   func synchronized() throws {
     let phones = try Phones()
     let device = try phones.create()

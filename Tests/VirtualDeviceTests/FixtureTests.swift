@@ -244,6 +244,7 @@ struct FixtureTests {
     #expect(error?.reason == "it has more than 1,000 bytes, which is the limit")
     #expect(
       try code { _ = try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count - 1) } == .badFixture)
+    // 512 MiB
     #expect(DeviceFixture.maximumByteCount == 536_870_912)
   }
 

@@ -162,6 +162,7 @@ struct WrongPasscodeTests {
     let device = try phones.create()
     let session = try device.openSession()
     try session.lock()
+    // Other devices erase themselves after ten attempts.
     for _ in 1...15 { #expect(try code { try session.unlock("x") } == .wrongPasscode) }
     try session.unlock("1234")
   }

@@ -25,6 +25,7 @@ struct SecItemResultTests {
     #expect(found?["agrp"] == "TEAM.mail")
     #expect(found?["pdmn"] == "ak")
     #expect(found?["sync"] == 0)
+    // The phone's date at the start.
     #expect(found?["cdat"] == .date(1000) && found?["mdat"] == .date(1000))
   }
 
