@@ -233,6 +233,7 @@ struct CertificatesAndKeysTests {
     #expect(SecItemCopyMatching(attributeQuery as CFDictionary, &result) == errSecSuccess)
     let attributes = try #require(result as? [String: Any])
     #expect(attributes[kSecValueData as String] as? Data == Data(repeating: 7, count: 32))
+    // The number of symmetric keys.
     #expect(attributes[kSecAttrKeyClass as String] as? Int == 2)
     let storedType = attributes[kSecAttrKeyType as String]
     if let storedNumber {

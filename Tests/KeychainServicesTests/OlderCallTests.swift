@@ -131,6 +131,7 @@ struct OlderCallTests {
     let error: any Error = NSError(domain: LAErrorDomain, code: -5)
     #expect((error as? LAError)?.code == .passcodeNotSet)
     #expect(LAError(_nsError: NSError(domain: LAErrorDomain, code: -2))?.code == .userCancel)
+    // The codes of LAError are negative.
     #expect(LAError(_nsError: NSError(domain: LAErrorDomain, code: 5)) == nil)
     #expect(LAError(_nsError: NSError(domain: NSOSStatusErrorDomain, code: -5)) == nil)
     let domain: CFErrorDomain = CFErrorGetDomain(NSError(domain: LAErrorDomain, code: -5))

@@ -60,6 +60,7 @@ struct OpenDeviceTests {
     // The system treats a lock of another file descriptor like a lock of another process.
     let file = try FileDescriptor.open(FilePath(phone.device.directory + "/lock"), .readWrite)
     defer { try? file.close() }
+    // Waits up to ten seconds.
     var attempts = 0
     while flock(file.rawValue, LOCK_EX | LOCK_NB) != 0, attempts < 1000 {
       usleep(10_000)

@@ -212,6 +212,8 @@ struct PKCS12Tests {
   }
 
   /// Returns the MAC of a file: PBMAC1 with PBKDF2 and HMAC-SHA-256, and a MAC of zeros. Source: RFC 9579.
+  ///
+  /// The tags are 0x02 for an INTEGER, 0x04 for an OCTET STRING, 0x05 for NULL, and 0x06 for an OBJECT IDENTIFIER.
   private func macData(iterations: [UInt8]) -> [UInt8] {
     let hmacSHA256 = sequence([0x06, 0x08, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x02, 0x09, 0x05, 0x00])
     let pbkdf2ID: [UInt8] = [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0C]
@@ -228,6 +230,7 @@ struct PKCS12Tests {
 
   private func sequence(_ contents: [UInt8]) -> [UInt8] { element(0x30, contents) }
 
+  /// Encodes an ASN.1 element of at most 65,535 bytes.
   private func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
     let count = contents.count
     let length = count < 128 ? [UInt8(count)] : [0x82, UInt8(count >> 8), UInt8(count & 0xFF)]

@@ -63,7 +63,8 @@ class LibimobiledeviceClient:
     """The commands of libimobiledevice on one device."""
 
     name = "libimobiledevice"
-    wrong_password = 49
+    # The exit code after a wrong password.
+    wrong_password_code = 49
 
     def __init__(self, devices, udid):
         self.devices, self.udid = devices, udid
@@ -120,7 +121,8 @@ class PymobiledeviceClient:
     """The commands of pymobiledevice3 on one device."""
 
     name = "pymobiledevice3"
-    wrong_password = 1
+    # The exit code after a wrong password.
+    wrong_password_code = 1
 
     def __init__(self, devices, udid, program):
         self.devices, self.udid, self.program = devices, udid, program
@@ -211,10 +213,10 @@ def restored_by_program(devices, backup, target, password):
     return items
 
 
-# The protection classes that a restore brings.
 ALL_CLASSES, MIGRATING_CLASSES = {"ak", "ck", "dk", "aku", "cku", "dku"}, {"ak", "ck", "dk"}
+# The protection classes that a restore brings. A key states whether the target is the source device, and whether the
+# backup has a password.
 RESTORED_CLASSES = {
-    # (the same device, with a password)
     (True, False): ALL_CLASSES,
     (True, True): ALL_CLASSES,
     (False, False): set(),
@@ -282,7 +284,7 @@ class ClientTest:
         self.checks, self.devices, self.make_client, self.folder = checks, devices, make_client, folder
         self.client = make_client("old-phone")
         # The exit codes of a client that reports a wrong password.
-        self.wrong_password_codes = (self.client.wrong_password, 1, 255)
+        self.wrong_password_codes = (self.client.wrong_password_code, 1, 255)
         folder.mkdir()
 
     def check(self):
@@ -322,6 +324,7 @@ class ClientTest:
         self.client.encryption_on(self.folder, FIRST)
         self.back_up("an encrypted backup", FIRST)
         output = self.client.change(self.folder, WRONG, SECOND, status=self.wrong_password_codes)
+        # 207 is the device's error code for a wrong password.
         self.checks.check("207" in output or "password" in output.lower(), "a wrong password is refused", output)
         self.client.change(self.folder, FIRST, SECOND)
         self.back_up("after a change, an encrypted backup", SECOND)

@@ -33,7 +33,9 @@ from keychain_backup.builder import BackupBuilder
 from keychain_backup.databases import message_fields
 from keychain_backup.options import BackupOptions, ordinary_files
 
+# A rectangle in the drawing of a QR code: its column, its row and its width.
 RECT = re.compile(r"M(\d+) (\d+)h(\d+)v1h-\d+z")
+# Seconds since 1970, from the test vectors of RFC 6238.
 TIMES = (59, 1111111109, 2000000000)
 HASHES = {"SHA1": hashlib.sha1, "SHA256": hashlib.sha256, "SHA512": hashlib.sha512}
 # The numbers in the messages that Google Authenticator imports, and the maximum number of accounts in one QR code.

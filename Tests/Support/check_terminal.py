@@ -265,6 +265,7 @@ def background_process_stops(keyhaul, folder):
 
 def list_of_another_user(keyhaul, folder):
     """A password list must belong to the user or to root. This needs root, and a program that all users can run."""
+    # Numeric IDs, because no account is needed.
     user, other_user = 12345, 23456
     with tempfile.TemporaryDirectory(dir="/tmp") as shared_folder:
         os.chmod(shared_folder, 0o755)

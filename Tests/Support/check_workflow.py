@@ -79,8 +79,8 @@ class FreshRoot:
     def __init__(self, folder):
         self.root = folder / "root"
         layers = folder / "layers"
-        for folder in (self.root, layers):
-            folder.mkdir()
+        for new_folder in (self.root, layers):
+            new_folder.mkdir()
         # The upper layer is on a tmpfs, because a container's root is an overlay, which cannot be the base of another.
         run("mount", "-t", "tmpfs", "-o", "size=8g", "tmpfs", layers)
         for name in ("upper", "work"):

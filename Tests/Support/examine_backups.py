@@ -137,11 +137,12 @@ class Examination:
         for name in VALID:
             row = rows.get(f"good-{name}", {})
             self.check(row.get("code") == "0", f"inspect good-{name}: {row.get('code')} {row.get('reason')}")
+            # Whether each column must have a value.
             columns = {"bytes": True, "files": True, "build": name != "no-info", "ios": name != "no-info",
                        "product_type": name != "no-info", "keyhaul": True, "encrypted": True, "made": True,
                        "items": name != "no-keychain"}
-            for column, is_known in columns.items():
-                self.check(bool(row.get(column)) or not is_known, f"inspect good-{name}: no {column}")
+            for column, is_required in columns.items():
+                self.check(bool(row.get(column)) or not is_required, f"inspect good-{name}: no {column}")
             self.check(
                 row.get("encrypted") == str(self.encrypted[f"good-{name}"]).lower(),
                 f"inspect good-{name}: encrypted is {row.get('encrypted')}")

@@ -82,7 +82,7 @@ def key_entry(name, key_type, size, public, private, private_formats, public_for
     }
 
 
-def rounded_up_to_bytes(bit_count):
+def rounded_up_to_multiple_of_8(bit_count):
     """Return a number of bits rounded up to a multiple of 8."""
     return (bit_count + 7) // 8 * 8
 
@@ -102,7 +102,7 @@ def make_rsa_key(bit_count):
         "SPKI PEM": openssl("pkey", "-pubout", stdin=pem),
         "SPKI DER": openssl("pkey", "-pubout", "-outform", "DER", stdin=pem),
     }
-    size = rounded_up_to_bytes(bit_count)
+    size = rounded_up_to_multiple_of_8(bit_count)
     return pem, key_entry(f"RSA {bit_count}", RSA_TYPE, size, public, private, private_formats, public_formats)
 
 
@@ -112,7 +112,7 @@ def make_ec_key(name):
     with_parameters = openssl("ecparam", "-genkey", "-name", curve)
     pem = openssl("ec", stdin=with_parameters)
     key = load_private_key(pem)
-    scalar = key.private_numbers().private_value.to_bytes(rounded_up_to_bytes(bit_count) // 8, "big")
+    scalar = key.private_numbers().private_value.to_bytes(rounded_up_to_multiple_of_8(bit_count) // 8, "big")
     point = public_point(key)
     private_formats = {
         "SEC 1 PEM": pem, "SEC 1 PEM after the curve": with_parameters,
@@ -328,7 +328,8 @@ def normalized_name(sets):
     def encoded_attribute(identifier, string_type, text):
         return der(SEQUENCE, encoded_identifier(identifier), der(tags[string_type], text.encode()))
 
-    # The attributes of a set stay in the order of the certificate, which sorts their encodings without normalization.
+    # The attributes of a set keep the order of the certificate, which sorts them by their encodings before
+    # normalization.
     content = b""
     for attributes in sets:
         pairs = sorted(
@@ -360,7 +361,7 @@ def certificate_entry(title, content, key, version, subject, issuer, serial, ide
     public_key = key.public_key()
     if isinstance(public_key, rsa.RSAPublicKey):
         encoded_key = public_key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1)
-        key_type, key_size = RSA_TYPE, rounded_up_to_bytes(public_key.key_size)
+        key_type, key_size = RSA_TYPE, rounded_up_to_multiple_of_8(public_key.key_size)
     elif isinstance(public_key, ec.EllipticCurvePublicKey):
         encoded_key = public_point(key)
         key_type, key_size = EC_TYPE, public_key.key_size

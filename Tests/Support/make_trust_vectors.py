@@ -213,6 +213,7 @@ def wrong_host_chains(example):
 
 def date_chains(example):
     """Yield chains evaluated at the limits of their validity."""
+    # SERVER_END is 2028-03-11T00:00:00Z.
     yield example.chain("the last second of the chain's validity", at="2028-03-11T00:00:00Z", length=3)
     yield example.chain("a second after the chain's validity", at="2028-03-11T00:00:01Z", status=Status.EXPIRED)
     yield example.chain("a second before the chain's validity", at="2025-12-31T23:59:59Z", status=Status.NOT_VALID_YET)

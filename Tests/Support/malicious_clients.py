@@ -310,6 +310,7 @@ def random_value(rng, depth=3):
     if kind == 0:
         return escaping_path(rng)
     if kind == 1:
+        # The last numbers include a status code without its sign, and the port of lockdown in network byte order.
         return rng.choice([0, -1, 1, 2**63 - 1, -(2**63), 2**64 - 13, 2**64 - 1, 7, 32498])
     if kind == 2:
         return rng.random() < 0.5
@@ -425,6 +426,7 @@ def garbage_before_tls(rng, server):
 def garbage_after_tls(rng, server):
     """Send random bytes or broken records after the handshake."""
     connection = Connection(server).session("old-phone")
+    # The records are application data of the maximum length, and a fatal alert.
     try:
         connection.plain.sendall(rng.choice([
             random_bytes(rng), b"\x17\x03\x03\xff\xff" + random_bytes(rng), b"\x15\x03\x03\x00\x02\x02\x28"]))
@@ -634,6 +636,7 @@ class BackupClient:
         self.send(["DLMessageProcessMessage", {"MessageName": name, "TargetIdentifier": udid, **members}])
 
     def send_status(self, code=0, content=None):
+        # A negative code is sometimes sent as an unsigned number of 64 bits.
         self.send(["DLMessageStatusResponse", code % 2**64 if self.rng.random() < 0.3 else code, "text", content or {}])
 
     @staticmethod

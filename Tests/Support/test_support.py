@@ -145,6 +145,8 @@ class AppleDERPropertyLists(unittest.TestCase):
             apple_der.decode(bytes([0x18, 15]) + b"20200230000000Z", repair_dates=True)
 
     def test_malformed_elements_are_rejected(self):
+        # Truncated elements, invalid lengths, bytes after the end, an unknown tag, a string that is not UTF-8, and an
+        # integer of 9 bytes.
         for der in ("", "0c", "0c05464f4f", "0c8003464f4f", "0c8103464f4f", "0c03464f4f00", "0a0101", "3104300202010a",
                     "0c01ff", "020900000000000000000a", "0101", "30"):
             with self.assertRaises(FormatError, msg=der):

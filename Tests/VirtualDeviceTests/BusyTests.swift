@@ -215,6 +215,7 @@ struct BusyTests {
     let device = try phones.create()
     let session = try device.openSession()
     defer { session.invalidate() }
+    // No process has a number this high.
     let text = "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}"
     try device.write(Array(text.utf8), to: .lock)
     #expect(throws: KeyhaulError(.deviceBusy, "phone", "another process is using it")) { _ = try device.openSession() }
@@ -227,6 +228,7 @@ struct BusyTests {
     let session = try device.openSession(.writing, verb: "\u{1b}[31m" + String(repeating: "x", count: 100))
     defer { session.invalidate() }
     let error = #expect(throws: KeyhaulError.self) { _ = try device.openSession() }
+    // The control character is omitted, and the command is cut to 40 characters.
     #expect(error?.reason == "process \(getpid()) ([31m\(String(repeating: "x", count: 36))) has used it for 0 s")
   }
 
@@ -262,6 +264,7 @@ struct BusyTests {
 
   @Test(
     "A device that no process has locked can be opened, regardless of the text in its lock file",
+    // A process that does not exist, an empty file, a control character, and incomplete JSON.
     arguments: [
       "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}", "", "\u{1b}[31m", "{",
     ])

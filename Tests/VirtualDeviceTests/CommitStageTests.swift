@@ -147,11 +147,12 @@ struct CommitStageTests {
         try session.close()
       }
       guard let error else { break }
+      // The device has one item at the start.
       #expect(
         try device.openSession().itemCount == (error.stage == .afterCommit ? 3 : 1), "step \(stepLimit): \(error)")
       stages.append(error.stage)
     }
-    // The second write of the record comes after both items.
+    // The record is written twice, each time in five steps. The second write comes after both items.
     #expect(stages == Array(repeating: .beforeCommit, count: 5) + Array(repeating: .afterCommit, count: 5))
   }
 

@@ -204,6 +204,7 @@ struct CrashTests {
     let device = try prepare(.changePasscode)
     let snapshotBefore = try Snapshot(device)
     let error = #expect(throws: KeyhaulError.self) {
+      // The steps from the ninth fail. The change is committed later.
       try Change.changePasscode.run(try device.using(Faults(after: 8, reason).files).openSession())
     }
     #expect(error?.code == .deviceIO)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Erased devices")
 struct EraseTests {
-  @Test("An erased device keeps its hardware key, name and identifier, and nothing else")
+  @Test("An erased device keeps its hardware key, name, identifier and serial number, but no passcode, keys or items")
   func erase() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -89,7 +89,7 @@ struct CopiedDirectoryTests {
     #expect(try code { _ = try copy.openSession() } == .deviceDamaged)
   }
 
-  @Test("A copy with another hardware key cannot be opened, locked or unlocked", arguments: [true, false])
+  @Test("A copy of a locked or unlocked device with another hardware key cannot be opened", arguments: [true, false])
   func withOtherHardware(_ isLocked: Bool) throws {
     let phones = try Phones()
     let device = try phones.create()

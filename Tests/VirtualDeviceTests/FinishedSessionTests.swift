@@ -17,7 +17,7 @@ struct FinishedSessionTests {
     return item
   }
 
-  @Test("A session for a closure throws if its changes are not on the disk")
+  @Test("A session that runs a closure throws an error if its changes cannot be written to the disk")
   func closure() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -37,7 +37,7 @@ struct FinishedSessionTests {
     }
   }
 
-  @Test("An open session can wait for the disk")
+  @Test("A session can write its changes to the disk and remain open")
   func synchronized() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -58,7 +58,7 @@ struct FinishedSessionTests {
 
   /// A writing session that ends without `close()` loses only error reports, which no test with a working disk notices.
   /// So this test lists the files that open a session for writing.
-  @Test("Only four files open a session for writing, and each session is closed")
+  @Test("Only four files open a session for writing, and the files that end these sessions close them")
   func writingSessions() throws {
     let sources = Repository.root.appending(path: "Sources")
     let files = try #require(FileManager.default.enumerator(atPath: sources.path))

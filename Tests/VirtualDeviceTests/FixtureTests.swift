@@ -91,6 +91,7 @@ struct FixtureTests {
     #expect(imap.secret?.constantTimeEquals(SensitiveBytes(copying: [0, 0xFF])) == true)
 
     let vault = try #require(items.first { $0[.account] == .string("vault") })
+    // Decryption requires biometry.
     #expect(
       vault[.accessControl]?.dictionaryValue?["od"] == .dictionary(["cbio": .boolean(true)]))
     let chip = try #require(items.first { $0.kind == .key })
@@ -243,6 +244,7 @@ struct FixtureTests {
     #expect(error?.reason == "it has more than 1,000 bytes, which is the limit")
     #expect(
       try code { _ = try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count - 1) } == .badFixture)
+    // 512 MiB
     #expect(DeviceFixture.maximumByteCount == 536_870_912)
   }
 

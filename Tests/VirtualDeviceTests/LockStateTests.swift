@@ -154,6 +154,7 @@ struct MemoryTests {
     try device.openSession().lock()
 
     let contents = try fileContents(of: device)
+    // The classes that require an unlocked device: one of files and three of keychain items.
     #expect(Set(keys.keys.filter { !contains(keys[$0] ?? [], in: contents) }) == [1, 6, 9, 12])
   }
 
@@ -167,6 +168,7 @@ struct MemoryTests {
     let contents = try fileContents(of: device)
     #expect(keys.values.allSatisfy { !contains($0, in: contents) })
     #expect(!device.has(.memory))
+    // The classes that are always accessible: one of files and two of keychain items.
     #expect(Set(try device.openSession().rawKeys(1...12).keys) == [4, 8, 11])
   }
 
@@ -182,7 +184,10 @@ struct MemoryTests {
   }
 
   @Test(
-    "After damage to the memory file, the device is in the same state as after a restart", arguments: [0, 5, 20, 400])
+    "After damage to the memory file, the device is in the same state as after a restart",
+    // The lengths of an empty file, of a file with a part of the 17 bytes of text at its beginning, and of two files
+    // with a part of the wrapped keys.
+    arguments: [0, 5, 20, 400])
   func damaged(_ length: Int) throws {
     let phones = try Phones()
     let device = try phones.create()

@@ -148,6 +148,7 @@ struct WrongPasscodeTests {
     let device = try phones.create("phone", DeviceOptions(eraseAfterFailures: 2))
     try device.openSession().lock()
     for _ in 1...2 {
+      // The first five steps write the record, which counts the attempt.
       #expect(throws: KeyhaulError.self) { try device.using(Faults(after: 5).files).openSession().unlock("x") }
     }
     #expect(try device.openSession(.reading).isPasscodeSet)
@@ -161,6 +162,7 @@ struct WrongPasscodeTests {
     let device = try phones.create()
     let session = try device.openSession()
     try session.lock()
+    // Other devices erase themselves after ten attempts.
     for _ in 1...15 { #expect(try code { try session.unlock("x") } == .wrongPasscode) }
     try session.unlock("1234")
   }
@@ -213,7 +215,8 @@ struct GuessingTests {
 
 @Suite("Stopped passcode derivations")
 struct StoppedPasscodeTests {
-  /// Creates a device in an environment that stops the derivation of its passcode's key after the first chunk.
+  /// Creates a device in an environment that stops the derivation of its passcode's key after the first chunk. A chunk
+  /// has 20,000 iterations, so the tests use a key with 30,000.
   private func deviceThatStops(_ phones: Phones) throws -> VirtualDevice {
     _ = try phones.create()
     var environment = phones.home.environment

@@ -12,7 +12,7 @@ struct DeviceNameTests {
   func accepted(_ text: String) throws { #expect(try DeviceName(text).text == text) }
 
   @Test(
-    "Names that are hidden, leave the folder or look like a flag are rejected",
+    "Names that are empty, do not begin with a letter or digit, or contain other characters are rejected",
     arguments: ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a b", "a\u{0}", "ä", "a\n", "a\\b", "é"])
   func refused(_ text: String) { #expect(throws: KeyhaulError.self) { try DeviceName(text) } }
 
@@ -47,6 +47,7 @@ struct ProductVersionTests {
 
   @Test(
     "A text other than numbers with dots is rejected as a version",
+    // "٣" is an Arabic digit.
     arguments: ["", ".", "18.", ".1", "18.x", "-1", "+1", "1 8", "1.2.3.4.5", "10000", "٣", "18.1\n"])
   func refused(_ text: String) throws { #expect(try code { _ = try ProductVersion(text) } == .badVersion) }
 
@@ -84,7 +85,7 @@ struct TimestampTests {
   }
 
   @Test(
-    "Dates and times that do not exist are rejected",
+    "Incomplete timestamps, and dates and times that do not exist, are rejected",
     arguments: [
       "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-00T00:00:00Z",
       "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z", "2026-01-01T00:00:60Z", "2026-01-01T00:00:00", "2026-01-01",

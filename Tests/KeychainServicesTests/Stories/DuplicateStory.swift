@@ -44,9 +44,9 @@ struct DuplicateStory {
       (kSecAttrType as String, false),
     ])
   func genericPasswordPrimaryKey(attribute: String, isDistinct: Bool) {
-    // The values of the constants: the access group, the accessibility, the creator and the type.
     let otherValue: Any =
       switch attribute {
+      // The values of kSecAttrAccessGroup, kSecAttrAccessible, kSecAttrCreator, and kSecAttrType.
       case "agrp": "team.shared"
       case "pdmn": kSecAttrAccessibleAlways
       case "crtr", "type": 7

@@ -19,7 +19,7 @@ struct OnOffStory {
   @Test(
     "Removing the passcode deletes only the items of the passcode class, and setting it again does not restore them",
     // The statuses of adding and reading a key, of reading and adding it without a passcode, and of reading it with a
-    // new passcode.
+    // new passcode: errSecDuplicateItem (-25299), errSecItemNotFound (-25300), errSecAuthFailed (-25293).
     arguments: [
       (kSecAttrAccessibleWhenUnlocked as String, [0, 0, 0, -25299, 0]),
       (kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly as String, [0, 0, -25300, -25293, -25300]),

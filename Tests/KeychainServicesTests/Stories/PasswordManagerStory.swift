@@ -49,6 +49,7 @@ struct PasswordManagerStory {
 
     #expect(manager.validKey("new", forIdentifier: "mail"))
     #expect(!manager.validKey("old", forIdentifier: "mail"))
+    // kSecAttrAccessibleAlwaysThisDeviceOnly
     #expect(try attributes(of: "mail")[kSecAttrAccessible as String] as? String == "dku")
     #expect(try phone.itemCount() == 1)
   }
@@ -130,7 +131,7 @@ struct PasswordManagerStory {
       manager.validKey("s3cret", forIdentifier: "mail"), "the lock is announced, but the keys are still available")
     environment.clock.advance(by: .seconds(1))
     #expect(!manager.validKey("s3cret", forIdentifier: "mail"))
-    #expect(manager.lastStatus == -25308)
+    #expect(manager.lastStatus == errSecInteractionNotAllowed)
     try phone.unlock()
     #expect(manager.validKey("s3cret", forIdentifier: "mail"))
 
@@ -248,6 +249,7 @@ struct PasswordManagerStory {
   struct Combination: Sendable, CustomTestStringConvertible {
     let accessMode: PasswordManager.AccessMode
     let migrate: Bool
+    /// The value of `kSecAttrAccessible`.
     let protection: String
     let validAfter: Set<RestoreMethod>
 

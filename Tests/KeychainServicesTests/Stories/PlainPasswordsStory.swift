@@ -12,7 +12,8 @@ struct PlainPasswordsStory {
 
   init() throws { phone = try DefaultKeychain.client() }
 
-  /// Returns the code of the error that the closure throws, and checks its domain and description.
+  /// Returns the code of the error that the closure throws, such as -25300 (errSecItemNotFound), and checks its domain
+  /// and description.
   private func errorCode(_ body: () throws -> Void) throws -> Int? {
     do {
       try body()

@@ -38,6 +38,7 @@ def _combined(edit):
 
     def apply_all(value):
         for change in edit:
+            # An edit that returns nothing has changed the value itself.
             changed = change(value)
             value = value if changed is None else changed
         return value

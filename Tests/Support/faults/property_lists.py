@@ -8,7 +8,7 @@ from . import DAMAGED, NOT_FOUND, PARTIAL, REFUSED, SUCCESS, Fault, flip_bit
 from .bombs import binary_plist
 
 
-def all_commands(exit_code):
+def exit_codes_of_all_commands(exit_code):
     """Return the exit codes for a fault that is found without a password.
 
     `inspect` shows the rest of a damaged backup.
@@ -28,19 +28,22 @@ def value_fault(name, summary, exit_code, change, *messages, base="encrypted"):
 
 
 def manifest_fault(name, summary, exit_code, change, *messages, base="encrypted"):
-    """Return a fault of the bytes of Manifest.plist. A change that returns None deletes the file."""
+    """Return a fault of the bytes of Manifest.plist. A change that returns None deletes the file.
+
+    `exit_code` is the code of `verify`, or a dictionary with the codes of all commands.
+    """
     def edit(parts):
         changed = change(parts["Manifest.plist"])
         if changed is None:
             del parts["Manifest.plist"]
         else:
             parts["Manifest.plist"] = changed
-    exit_codes = exit_code if isinstance(exit_code, dict) else all_commands(exit_code)
+    exit_codes = exit_code if isinstance(exit_code, dict) else exit_codes_of_all_commands(exit_code)
     return Fault(f"manifest-{name}", summary, exit_codes, messages or ("manifest.plist",), base, edits={"parts": edit})
 
 
 def as_xml(change):
-    """Return an edit of the property list in XML."""
+    """Return an edit that converts a property list to XML, and then applies a change to it."""
     return lambda data: change(plistlib.dumps(plistlib.loads(data)))
 
 
@@ -180,18 +183,20 @@ def folder_faults():
             path.write_bytes(content)
         return change
 
-    yield Fault("folder-absent", "there is no file with this name", all_commands(NOT_FOUND), edit_on_disk=remove_folder)
     yield Fault(
-        "folder-empty", "the folder is empty", all_commands(REFUSED), ("manifest.plist",), edit_on_disk=remove_contents
-    )
+        "folder-absent", "there is no file with this name", exit_codes_of_all_commands(NOT_FOUND),
+        edit_on_disk=remove_folder)
     yield Fault(
-        "file-of-text", "the file is a letter", all_commands(REFUSED),
+        "folder-empty", "the folder is empty", exit_codes_of_all_commands(REFUSED), ("manifest.plist",),
+        edit_on_disk=remove_contents)
+    yield Fault(
+        "file-of-text", "the file is a letter", exit_codes_of_all_commands(REFUSED),
         edit_on_disk=replace_with_file(b"Dear Anna,\n" * 200))
-    yield Fault("file-of-database", "the file is a database", all_commands(REFUSED),
+    yield Fault("file-of-database", "the file is a database", exit_codes_of_all_commands(REFUSED),
                 edit_on_disk=replace_with_file(b"SQLite format 3\x00" + bytes(4080)))
-    yield Fault("manifest-symlink", "Manifest.plist is a symbolic link to outside", all_commands(REFUSED),
+    yield Fault("manifest-symlink", "Manifest.plist is a symbolic link to outside", exit_codes_of_all_commands(REFUSED),
                 edit_on_disk=replace_file("Manifest.plist", lambda target, source: target.symlink_to(source)))
-    yield Fault("manifest-fifo", "Manifest.plist is a pipe without a writer", all_commands(REFUSED),
+    yield Fault("manifest-fifo", "Manifest.plist is a pipe without a writer", exit_codes_of_all_commands(REFUSED),
                 edit_on_disk=replace_file("Manifest.plist", lambda target, _: os.mkfifo(target)))
     yield Fault("database-symlink", "Manifest.db is a symbolic link to outside", {"verify": REFUSED, "plan": REFUSED},
                 edit_on_disk=replace_file("Manifest.db", lambda target, source: target.symlink_to(source)))

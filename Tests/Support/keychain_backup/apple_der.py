@@ -57,6 +57,7 @@ class Moment:
         if self._der_text is not None:
             return self._der_text
         date, fraction = self._date_and_fraction
+        # %Y has fewer than four digits for a year before 1000.
         return f"{date:%Y%m%d%H%M%S}".rjust(14, "0") + (f".{fraction}" if fraction else "") + "Z"
 
     @property
@@ -95,6 +96,7 @@ def _seconds(fields, fraction, zone):
     return seconds + (int(digits) / 10 ** len(digits) if digits else 0.0)
 
 
+# The date with which Apple replaces a malformed date.
 REPAIRED_DATE = Moment.from_rfc3339("2001-03-24T00:00:00Z")
 
 

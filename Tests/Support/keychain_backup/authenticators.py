@@ -30,7 +30,7 @@ def proton_entry(content, name, number):
 
 
 def proton_box(entry, key, nonce):
-    """Encrypt an account: the nonce, the ciphertext and the tag."""
+    """Encrypt an account. Return the nonce, the ciphertext and the tag."""
     ciphertext, tag = crypto.gcm_seal(key, entry, nonce, b"entrycontent")
     return nonce + ciphertext + tag
 
@@ -49,7 +49,10 @@ def proton_item(key_id, key):
 
 
 def proton_files(rows, logged_count):
-    """Return the database with rows of (key name, box). The last `logged_count` rows are only in its log."""
+    """Return the database with rows of (key name, encrypted account).
+
+    The last `logged_count` rows are only in its log.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "default.store"
         connection = sqlite3.connect(path)
@@ -59,10 +62,10 @@ def proton_files(rows, logged_count):
 
         def insert(numbers):
             for number in numbers:
-                key_id, box = rows[number]
+                key_id, encrypted_account = rows[number]
                 connection.execute(
                     "INSERT INTO ZENCRYPTEDENTRYENTITY VALUES (?, 1, 1, 1, 0, ?, 0, 1.5, 2.5, ?, ?, '', ?)",
-                    (number + 1, number, f"id {number}", key_id, box))
+                    (number + 1, number, f"id {number}", key_id, encrypted_account))
             connection.commit()
 
         first_logged = len(rows) - logged_count

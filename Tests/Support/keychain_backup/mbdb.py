@@ -7,7 +7,9 @@ from typing import List, Optional, Tuple
 from . import FormatError
 
 MAGIC = b"mbdb\x05\x00"
+# The length of an absent string.
 ABSENT = 0xFFFF
+# The numbers in the middle of a record, as `encoded_parts` packs them.
 _FIXED = struct.Struct(">HQIIiiiqBB")
 
 

@@ -58,6 +58,7 @@ struct SecItemAccessControlTests {
     #expect(control.requirement(for: .sign).factors == [.biometryAny])
     #expect(control.requirement(for: .computeKey).factors == [.biometryAny])
     #expect(control.requirement(for: .decapsulate).factors == [.biometryAny])
+    // `okd` is the decapsulation, and `cbio` is biometry.
     #expect(control.operations?["okd"] == .dictionary(["cbio": .boolean(true)]))
     #expect(control.requirement(for: .attest).isEmpty)
     #expect(control.requirement(for: .delete).isEmpty)

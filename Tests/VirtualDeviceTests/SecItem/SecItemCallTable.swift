@@ -95,6 +95,7 @@ struct SecItemQueryReader {
     case "!null": return .null
     case "[]": return .array([])
     case "[d]": return .array([.data([0x30, 0])])
+    // The current and the older form of a reference. The older one ends in a row number.
     case "ref20": return .data(reference)
     case "ref12": return .data(Array(reference.prefix(4)) + [0, 0, 0, 0, 0, 0, 0, 1])
     case "cert": return .reference(.certificate(KeychainItem(kind: .certificate)))
@@ -127,6 +128,7 @@ struct SecItemQueryReader {
     let protection = try parsed(ProtectionClass(rawValue: parts[0]), text)
     guard parts.count > 1 else { return AccessControl(protection: protection) }
     if parts[1] == "ask-delete" {
+      // Decryption and encryption are allowed, and deletion requires the passcode.
       return AccessControl(
         protection: protection,
         operations: ["od": .boolean(true), "oe": .boolean(true), "odel": .dictionary(["cup": .boolean(true)])])

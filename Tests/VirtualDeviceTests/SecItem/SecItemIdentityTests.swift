@@ -68,6 +68,7 @@ struct SecItemIdentityTests {
     #expect(reference == Array("idnt".utf8) + (certificateReference ?? []).dropFirst(4))
     #expect(phone.statusOfFinding(["v_PersistentRef": .data(reference)]) == .success)
     #expect(phone.statusOfFinding(["class": "cert", "v_PersistentRef": .data(reference)]) == .noSuchClass)
+    // The older form of a reference, which ends in a row number.
     let row = Array("idnt".utf8) + [0, 0, 0, 0, 0, 0, 0, 1]
     #expect(phone.statusOfFinding(["class": "idnt", "v_PersistentRef": .data(row)]) == .success)
   }

@@ -25,6 +25,7 @@ struct SecItemResultTests {
     #expect(found?["agrp"] == "TEAM.mail")
     #expect(found?["pdmn"] == "ak")
     #expect(found?["sync"] == 0)
+    // The phone's date at the start.
     #expect(found?["cdat"] == .date(1000) && found?["mdat"] == .date(1000))
   }
 
@@ -151,6 +152,7 @@ struct SecItemResultTests {
       "class": "keys", "atag": .bytes("t"), "tkid": "com.apple.setoken", "toid": .bytes("object"),
       "v_Data": .bytes("public"), "r_PersistentRef": true,
     ])
+    // A reference to an item on a token begins with `tkpr` instead of the item's class.
     #expect(reference?.dataValue?.starts(with: Array("tkpr".utf8)) == true)
     try phone.restart()
     #expect(try phone.find(["class": "keys", "r_Data": true])?.text == "public")

@@ -168,6 +168,7 @@ struct SecItemStatusTests {
     try phone.add(item)
     try phone.add(item.replacing("acct", with: "berta"))
     try phone.store.write { (transaction) throws(KeyhaulError) in
+      // The bytes of the first item become a version number without contents.
       try transaction.database.run("UPDATE genp SET data=x'03000000' WHERE rowid=1")
     }
     let rows = try phone.store.rows(includingTombstones: true, keys: phone.keys)

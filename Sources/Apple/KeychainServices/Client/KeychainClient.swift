@@ -15,7 +15,7 @@ public final class KeychainClient: Sendable {
   /// The app's name on the device, which determines its access groups.
   public let app: String
   /// The center for the device's notifications. They are posted on the thread that locks or unlocks the device, during
-  /// that call: an observer may make keychain calls, but must not wait for keychain calls of another thread.
+  /// that call. An observer may make keychain calls, but must not wait for keychain calls of another thread.
   public let notificationCenter: NotificationCenter
   /// The folder of a temporary device, which lives as long as the client.
   private let deviceSet: TemporaryDeviceSet?
@@ -214,8 +214,8 @@ extension KeychainClient {
   public func unlock(passcode: String) throws(KeyhaulError) {
     let wasLocking = isLocking
     try withSession { (session) throws(KeyhaulError) in try session.unlock(passcode: Secret(utf8: passcode)) }
-    // The device announces that its keys are available only if they were removed before. Here, their removal was
-    // announced, but they stayed in memory.
+    // Pressing the side button announced that the keys will be removed. If they were still in memory when the device
+    // was unlocked, the device does not announce that they are available, so this is done here.
     if wasLocking, !isLocking { notificationCenter.post(name: .protectedDataDidBecomeAvailable, object: nil) }
   }
 
@@ -268,7 +268,8 @@ extension KeychainClient {
   ///
   /// - Parameters:
   ///   - app: The app's name.
-  ///   - accessGroups: The app's access groups. New items get the first. If there is none, the app's name is used.
+  ///   - accessGroups: The app's access groups. New items get the first. An empty array stands for one group, which has
+  ///     the app's name.
   ///   - passcode: The passcode, or an empty string for a device without one, which cannot be locked.
   ///   - options: The other properties of the device.
   ///   - environment: The device's clock, randomness and passcode iterations. By default, long waits are skipped and a
@@ -294,6 +295,7 @@ extension KeychainClient {
     let client = try onNewDevice(
       app: configuration.app, accessGroups: configuration.accessGroups, passcode: configuration.passcode,
       notificationCenter: .default)
+    // Releasing the client deletes its device.
     atexit { DefaultKeychain.use(nil) }
     return client
   }

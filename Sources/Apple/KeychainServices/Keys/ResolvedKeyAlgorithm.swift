@@ -13,7 +13,7 @@ enum ResolvedKeyAlgorithm: Hashable {
   /// The input of a signature: a message, which is hashed first, or a digest.
   enum Input: Hashable {
     case message(KeyDigest)
-    /// A digest. If its algorithm is given, it must have the algorithm's length.
+    /// A digest. If its algorithm is given, the digest must have the length of that algorithm.
     case digest(KeyDigest?)
   }
 

@@ -165,7 +165,7 @@ private func data(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CFData {
   NSData(data: Data(UnsafeBufferPointer(start: bytes, count: max(count, 0))))
 }
 
-/// Makes a call that reports its error, and returns the status.
+/// Makes a call and returns the status. The call returns `nil` after it has reported an error.
 ///
 /// Source: Apple `SecKey.m` (`SecKeyPerformLegacyOperation`).
 private func status(_ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Bool?) -> OSStatus {

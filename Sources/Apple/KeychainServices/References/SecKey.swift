@@ -71,7 +71,8 @@ public func SecKeyCreateWithData(
 
 /// Returns the key's external representation, as for `SecKeyCreateWithData`.
 ///
-/// - Returns: `nil` with the error `errSecUnimplemented` for a private key in the Secure Enclave.
+/// - Returns: The representation, or `nil` if there is an error: `errSecUnimplemented` for a private key in the Secure
+///   Enclave, `errSecParam` for a key without an external representation.
 public func SecKeyCopyExternalRepresentation(
   _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {

@@ -103,23 +103,23 @@ private struct KeyRequest {
 
   /// Returns the attributes of a key. The attributes for this key take precedence over the attributes for both keys.
   ///
-  /// - Parameter ownKey: The query key with this key's attributes, such as `kSecPrivateKeyAttrs`.
-  private func attributes(_ ownKey: CFString) -> SecItemQuery {
+  /// - Parameter parameterName: The parameter with this key's own attributes, such as `kSecPrivateKeyAttrs`.
+  private func attributes(_ parameterName: CFString) -> SecItemQuery {
     var attributes = query
     for name in [kSecPrivateKeyAttrs, kSecPublicKeyAttrs] { attributes[name as String] = nil }
-    attributes.merge(query[ownKey as String]?.dictionaryValue ?? [:]) { _, own in own }
+    attributes.merge(query[parameterName as String]?.dictionaryValue ?? [:]) { _, own in own }
     return attributes
   }
 
   /// Stores a key if it is permanent.
-  func store(_ key: KeyMaterial, with ownKey: CFString) throws(SecItemError) {
-    try store(KeychainItem(key), with: ownKey) { _ in }
+  func store(_ key: KeyMaterial, with parameterName: CFString) throws(SecItemError) {
+    try store(KeychainItem(key), with: parameterName) { _ in }
   }
 
   private func store(
-    _ key: KeychainItem, with ownKey: CFString, changing change: (inout SecItemQuery) -> Void
+    _ key: KeychainItem, with parameterName: CFString, changing change: (inout SecItemQuery) -> Void
   ) throws(SecItemError) {
-    var attributes = attributes(ownKey)
+    var attributes = attributes(parameterName)
     change(&attributes)
     guard [.boolean(true), .number(1)].contains(attributes[kSecAttrIsPermanent as String]) else { return }
     attributes[kSecClass as String] = .string(kSecClassKey as String)

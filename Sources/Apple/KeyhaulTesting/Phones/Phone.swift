@@ -48,8 +48,8 @@ public final class Phone: Sendable {
     }
   }
 
-  /// Returns a client for an app of the phone, for example for `DefaultKeychain.using`. The phone exists as long as the
-  /// client.
+  /// Returns a client for an app of the phone, for example for `DefaultKeychain.using`. The client keeps the phone
+  /// alive.
   ///
   /// - Parameter app: One of `apps`. May be omitted if there is only one.
   /// - Throws: `.noSuchApp`, `.appNotNamed`.
@@ -85,7 +85,7 @@ extension Phone {
   /// the phone only with `inWholeProcess`, or inside `DefaultKeychain.using(client())`.
   ///
   /// - Parameters:
-  ///   - app: One of `apps`. The keychain calls have its access groups. `nil` if the phone has only one app.
+  ///   - app: One of `apps`. The keychain calls have its access groups. May be `nil` if the phone has only one app.
   ///   - inWholeProcess: Whether the calls of the whole process use this phone while the closure runs. Calls inside
   ///     `run` of a different phone still use that phone. The closure must wait for the work that it starts.
   ///   - body: The app's code.
@@ -106,7 +106,7 @@ extension Phone {
   /// the phone only with `inWholeProcess`, or inside `DefaultKeychain.using(client())`.
   ///
   /// - Parameters:
-  ///   - app: One of `apps`. The keychain calls have its access groups. `nil` if the phone has only one app.
+  ///   - app: One of `apps`. The keychain calls have its access groups. May be `nil` if the phone has only one app.
   ///   - inWholeProcess: Whether the calls of the whole process use this phone while the closure runs. Calls inside
   ///     `run` of a different phone still use that phone. The closure must wait for the work that it starts.
   ///   - isolation: The caller's actor, on which the code runs.

@@ -48,8 +48,8 @@ public struct DeviceRecord: Sendable, Equatable {
   package internal(set) var revisionCounter: Int64
   /// The installed apps in the order of their definition.
   package internal(set) var apps: [DeviceApp]
-  /// Whether the device was created with the hardware key of its description, which anyone can compute. Devices of
-  /// earlier versions do not record this: use `DeviceSession.isHardwareKeyPublished`.
+  /// Whether the device was created with a published hardware key, which anyone can compute. Devices of earlier
+  /// versions do not record this. `DeviceSession.isHardwareKeyPublished` recognizes them too.
   package internal(set) var hasPublishedHardwareKey: Bool
   /// Unknown members of the file. They are kept when the file is rewritten.
   var unknownMembers = JSONObject()
@@ -113,20 +113,20 @@ extension DeviceRecord {
   ///
   /// - Throws: `.deviceDamaged` with the invalid member; `.unsupportedVersion`.
   init(decoding bytes: [UInt8], of device: String) throws(KeyhaulError) {
-    let unreadable = { (error: JSONParseError) in
+    let parseFailure = { (error: JSONParseError) in
       KeyhaulError(.deviceDamaged, device, "device.json: \(error.reason)")
     }
-    let json = try converting(unreadable) { () throws(JSONParseError) in try JSONValue(parsing: bytes) }
+    let json = try converting(parseFailure) { () throws(JSONParseError) in try JSONValue(parsing: bytes) }
     let root = JSONCursor(json, path: DeviceFile.record.rawValue)
-    let damaged = { (fault: JSONCursor.Fault) in
+    let memberFailure = { (fault: JSONCursor.Fault) in
       KeyhaulError(.deviceDamaged, device, "\(fault.path) \(fault.reason)")
     }
-    let format = try converting(damaged) { () throws(JSONCursor.Fault) in try root.member("format").string() }
+    let format = try converting(memberFailure) { () throws(JSONCursor.Fault) in try root.member("format").string() }
     guard format == Self.format else {
       throw KeyhaulError(
         .unsupportedVersion, device, "device.json has the format \"\(format)\"; Keyhaul reads \"\(Self.format)\"")
     }
-    self = try converting(damaged) { () throws(JSONCursor.Fault) in try Self(root) }
+    self = try converting(memberFailure) { () throws(JSONCursor.Fault) in try Self(root) }
   }
 
   private init(_ root: JSONCursor) throws(JSONCursor.Fault) {

@@ -23,7 +23,7 @@ public struct DeviceSet: Sendable {
   /// Returns the folder and the name of the device that a command's argument means. An argument with a slash is a path,
   /// and any other argument is a name in `home`.
   ///
-  /// - Throws: `.badName`.
+  /// - Throws: `.badName` if the device's name is not valid.
   package static func locate(
     _ argument: String, home: DeviceSet
   ) throws(KeyhaulError) -> (home: DeviceSet, name: DeviceName) {
@@ -51,7 +51,7 @@ public struct DeviceSet: Sendable {
   /// Returns the temporary path of a device that is being created or deleted. No device can have this name.
   func temporaryDirectory(of name: DeviceName) -> String { childPath(".\(name.text)\(Self.temporarySuffix)") }
 
-  /// Returns the devices in the folder by name, or an empty array if the folder does not exist.
+  /// Returns the devices in the folder, sorted by name. The array is empty if the folder does not exist.
   ///
   /// - Throws: `.deviceIO`.
   public func devices() throws(KeyhaulError) -> [VirtualDevice] {
@@ -184,8 +184,8 @@ public struct DeviceSet: Sendable {
   /// Deletes a device. The deletion is atomic: after a crash, invisible leftovers may remain, which the next use of the
   /// folder removes.
   ///
-  /// - Throws: `.deviceNotFound`, `.deviceBusy`, `.deviceIO`, and `.deviceOccupied` if its folder contains other files;
-  ///   of stage `afterCommit` if the device was deleted nevertheless.
+  /// - Throws: `.deviceNotFound`, `.deviceBusy`, `.deviceIO`, and `.deviceOccupied` if its folder contains other files.
+  ///   The device was deleted nevertheless if the error's `stage` is `.afterCommit`.
   public func delete(_ name: DeviceName, wait: Duration = .zero) throws(KeyhaulError) {
     let device = try device(name)
     SessionCache.shared.close(of: device.directory)
@@ -196,7 +196,7 @@ public struct DeviceSet: Sendable {
     defer { _ = lock }
     let setLock = try DeviceSetLock(path, clock: environment.clock, files)
     defer { _ = setLock }
-    try requireOnlyDeviceFiles(of: device)
+    try rejectUnrelatedFiles(of: device)
     let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
     try files.rename(device.directory, to: temporary)
@@ -207,7 +207,7 @@ public struct DeviceSet: Sendable {
     try files.afterCommit { () throws(KeyhaulError) in try files.syncDirectory(path) }
   }
 
-  private func requireOnlyDeviceFiles(of device: VirtualDevice) throws(KeyhaulError) {
+  private func rejectUnrelatedFiles(of device: VirtualDevice) throws(KeyhaulError) {
     let unrelatedFiles = try unrecognizedFiles(in: device.directory)
     guard !unrelatedFiles.isEmpty else { return }
     let verb = unrelatedFiles.count == 1 ? "is" : "are"

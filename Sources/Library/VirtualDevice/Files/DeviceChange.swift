@@ -28,7 +28,7 @@ struct DeviceChange {
 
   /// Writes and commits the change. `finish` then applies it.
   ///
-  /// - Throws: `.deviceIO`; of stage `afterCommit` if the change was committed.
+  /// - Throws: `.deviceIO`. The change was committed nevertheless if the error's `stage` is `.afterCommit`.
   func commit(in directory: String, _ files: DeviceFiles) throws(KeyhaulError) {
     do throws(KeyhaulError) {
       for (file, bytes) in replacements { try files.create(file.stagedPath(in: directory), bytes) }

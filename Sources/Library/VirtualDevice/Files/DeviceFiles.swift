@@ -32,13 +32,13 @@ package struct DeviceFiles: Sendable {
     try converting({ Self.failure(verb, path, $0) }, body)
   }
 
-  /// Announces a change of the keychain database, so that a test can prevent it. SQLite writes the database without
-  /// this type.
+  /// Announces a change of the keychain database. SQLite writes the database without this type, so a test that makes
+  /// writes fail needs the announcement.
   func announceDatabaseChange(of path: String) throws(KeyhaulError) {
     try translatingErrno("write", path) { () throws(Errno) in try system.announceDatabaseChange() }
   }
 
-  /// Runs a step after the commit of a change. Its error states that the change was made.
+  /// Runs a step after the commit of a change. An error of the step states that the change was made.
   ///
   /// - Parameters:
   ///   - remark: A clause about the state of the change, for the error.
@@ -49,7 +49,8 @@ package struct DeviceFiles: Sendable {
     try converting({ (error: KeyhaulError) in error.at(.afterCommit, remark) }, body)
   }
 
-  /// Runs a step that is committed on its own before the change. Its error states that the change was not made.
+  /// Runs a step before the commit of a change. Even if the step has a commit of its own, its error states that the
+  /// change was not made.
   func beforeCommit<Value>(
     _ body: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
@@ -115,7 +116,8 @@ package struct DeviceFiles: Sendable {
 
   /// Replaces the content of a file atomically.
   ///
-  /// - Throws: `.deviceIO`; of stage `afterCommit` if the content was replaced but its name may not be durable.
+  /// - Throws: `.deviceIO`. If the error's `stage` is `.afterCommit`, the content was replaced, but a power failure may
+  ///   undo it.
   func replace(_ path: String, _ bytes: [UInt8]) throws(KeyhaulError) {
     let destination = try destination(of: path)
     var replacement = FileReplacement(destination, system)

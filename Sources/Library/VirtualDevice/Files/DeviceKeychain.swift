@@ -51,7 +51,8 @@ struct DeviceKeychain {
     switch action {
     case .keep: break
     case .empty:
-      // The log comes first in these paths. If only the log remained, SQLite would apply it to the new database.
+      // SQLite's log is removed before the database. If only the log remained, SQLite would apply it to the new
+      // database.
       for path in DeviceFile.keychainPaths(in: directory) { try files.remove(path) }
       try createEmpty()
     case .dropPasscodeItems:

@@ -44,7 +44,7 @@ struct LockQueueTicket: ~Copyable {
     }
   }
 
-  /// Returns the pause between two checks of the ticket's holder: short at first, and longer after a long wait.
+  /// Returns how long the ticket's holder pauses between two checks: shortly at first, and longer after a long wait.
   static func pauseWithTicket(after waited: Duration) -> Duration {
     min(max(waited / 16, .milliseconds(1)), .milliseconds(50))
   }

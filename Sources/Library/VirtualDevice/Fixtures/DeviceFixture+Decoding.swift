@@ -10,7 +10,7 @@ import KeychainFormats
 extension DeviceFixture {
   /// The required members. All others have defaults.
   static let requiredMembers = ["format", "created", "device", "items"]
-  /// The largest accepted number of JSON values: about a dozen for each of a million items.
+  /// The largest accepted number of JSON values: 20 for each of a million items, which usually have about a dozen.
   private static let maximumValueCount = 20_000_000
 
   /// Decodes a fixture.
@@ -29,22 +29,22 @@ extension DeviceFixture {
       let reason = "it has more than \(HumanReadable.bytes(limit)), which is the limit"
       throw KeyhaulError(.badFixture, source, reason)
     }
-    let unreadable = { (error: JSONParseError) in KeyhaulError(.badFixture, source, error.reason) }
-    let document = try converting(unreadable) { () throws(JSONParseError) in
+    let parseFailure = { (error: JSONParseError) in KeyhaulError(.badFixture, source, error.reason) }
+    let document = try converting(parseFailure) { () throws(JSONParseError) in
       try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount, decodingLazily: "items")
     }
     let root = JSONCursor(document, path: "")
-    let invalid = { (fault: JSONCursor.Fault) in
+    let memberFailure = { (fault: JSONCursor.Fault) in
       KeyhaulError(.badFixture, source, "\(fault.path.isEmpty ? "the document" : fault.path) \(fault.reason)")
     }
-    let format = try converting(invalid) { () throws(JSONCursor.Fault) -> String in
+    let format = try converting(memberFailure) { () throws(JSONCursor.Fault) -> String in
       if try root.optional("format") == nil { try root.require(Self.requiredMembers) }
       return try root.member("format").string()
     }
     guard format == Self.format else {
       throw KeyhaulError(.unsupportedVersion, source, "its format is \"\(format)\"; Keyhaul reads \"\(Self.format)\"")
     }
-    self = try converting(invalid) { () throws(JSONCursor.Fault) in try Self(root) }
+    self = try converting(memberFailure) { () throws(JSONCursor.Fault) in try Self(root) }
   }
 }
 
@@ -81,8 +81,8 @@ extension DeviceFixture {
 }
 
 extension DeviceFixture.Item {
-  /// Attributes that the members `protection`, `secret`, `access_control` and `token` specify, or that the database
-  /// assigns.
+  /// Attributes that cannot be set in the member `attributes`. The members `protection`, `secret`, `access_control` and
+  /// `token` specify them, or the database assigns them.
   private static let reservedCodes: Set<AttributeCode> = [
     .protection, .valueData, .accessControl, .tokenID, .rowID, .digest, .primaryKeyDigest, .encryptedData,
   ]

@@ -76,12 +76,12 @@ extension DeviceSession {
   package func isHardwareKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(KeyhaulError) -> Bool {
     if record.hasPublishedHardwareKey { return true }
     return try translatingErrors(about: name) { () throws(DataProtectionError) in
-      let deviceHardware = hardware.withBytes { Secret(copying: $0) }
+      let hardwareKey = hardware.withBytes { Secret(copying: $0) }
       for seed in [DeviceFixture.standardSeed] + seeds {
         // The two names differ if the device's folder was renamed.
         for candidate in name == record.name ? [name] : [name, record.name] {
-          let published = try DeviceFixture.publishedHardware(seed: seed, name: candidate)
-          if deviceHardware.matches(published.withBytes { Secret(copying: $0) }) { return true }
+          let publishedKey = try DeviceFixture.publishedHardware(seed: seed, name: candidate)
+          if hardwareKey.matches(publishedKey.withBytes { Secret(copying: $0) }) { return true }
         }
       }
       return false

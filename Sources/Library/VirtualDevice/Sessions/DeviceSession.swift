@@ -67,8 +67,8 @@ public final class DeviceSession {
 
   /// Closes the session after all changes are on the disk. Closing again has no effect.
   ///
-  /// - Throws: `.deviceIO` or an error of the keychain if changes may not be on the disk; of stage `afterCommit` if
-  ///   items were changed, because these changes remain. The session is closed regardless.
+  /// - Throws: `.deviceIO` or an error of the keychain if changes may not be on the disk. If items were changed, the
+  ///   error's `stage` is `.afterCommit`, because these changes remain. The session is closed regardless.
   package func close() throws(KeyhaulError) {
     defer { invalidate() }
     try synchronize()
@@ -77,8 +77,8 @@ public final class DeviceSession {
   /// Waits until all changes of the session are on the disk. The session stays open, but a keychain that was obtained
   /// before is closed.
   ///
-  /// - Throws: `.deviceIO` or an error of the keychain if changes may not be on the disk; of stage `afterCommit` if
-  ///   items were changed, because these changes remain.
+  /// - Throws: `.deviceIO` or an error of the keychain if changes may not be on the disk. If items were changed, the
+  ///   error's `stage` is `.afterCommit`, because these changes remain.
   package func synchronize() throws(KeyhaulError) {
     recordItemChanges()
     do throws(KeyhaulError) {
@@ -131,7 +131,7 @@ public final class DeviceSession {
     return classKeys.hasKey(of: .afterFirstUnlock) ? .locked : .beforeFirstUnlock
   }
 
-  /// Returns the key that encrypts device-bound items in backups (0x835).
+  /// Returns the key that encrypts device-bound items in backups: key 0x835 of the hardware.
   ///
   /// - Throws: `.underlying` if the cryptographic library fails.
   public func deviceKey() throws(KeyhaulError) -> DeviceKey {

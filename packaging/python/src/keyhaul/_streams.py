@@ -52,6 +52,7 @@ def open_backup(backup: Backup) -> Iterator[tuple[str, Readable | None]]:
         return
     path = os.fspath(backup)
     if not is_address(path):
+        # `-` alone would mean standard input.
         yield "./-" if path == "-" else path, None
         return
     check_address(path)

@@ -14,7 +14,8 @@ struct ParsedChanges {
   ///   and for attributes that no app can change.
   init(_ changes: SecItemQuery, for queryClass: QueryClass) throws(SecItemError) {
     var parsed = ParsedQuery(queryClass)
-    // `kSecUseDataProtectionKeychain` looks like an attribute, but chooses between the keychains of a Mac.
+    // `musr` (`kSecAttrMultiUser`) is ignored. `nleg` (`kSecUseDataProtectionKeychain`) looks like an attribute, but
+    // chooses between the keychains of a Mac.
     for (key, value) in changes.sorted(by: { $0.key < $1.key }) where key != "musr" && key != "nleg" {
       try parse(key, value, queryClass, &parsed)
     }
@@ -50,6 +51,7 @@ struct ParsedChanges {
     if ItemChanges.refusedCodes.contains(code) {
       throw SecItemError(.parameter, "an app cannot change \(key)")
     }
+    // `kSecAttrSynchronizableAny` is not a value that an item can have.
     if code == .synchronizable, value.stringValue == "syna" { return }
     if definition.kind == .accessControl {
       guard let control = value.accessControlValue else {

@@ -100,13 +100,14 @@ extension ParsedQuery {
   private mutating func parseAttribute(
     _ key: String, _ value: SecItemValue, for call: SecItemCall
   ) throws(SecItemError) {
-    // `kSecUseDataProtectionKeychain` looks like an attribute, but chooses between the keychains of a Mac.
+    // `nleg` (`kSecUseDataProtectionKeychain`) looks like an attribute, but chooses between the keychains of a Mac.
     if key == "nleg" { return }
     if key == "toid", call == .add { return try parseTokenObjectID(value) }
     let definition = try attributeDefinition(forKey: key)
     let code = definition.code
     if code == .synchronizable {
       mentionsSynchronizable = true
+      // `kSecAttrSynchronizableAny` matches synchronized and local items, so nothing is compared.
       if value.stringValue == "syna" { return }
     }
     if definition.kind == .accessControl { return try parseAccessControl(value) }
@@ -212,7 +213,7 @@ extension AttributeConversion {
     }
   }
 
-  /// Returns an issuer in the normalized form of keychains. Source: Apple `SecItem.m`.
+  /// Returns an attribute's value. The name of an issuer is normalized, as in keychains. Source: Apple `SecItem.m`.
   private static func normalizingName(_ value: PropertyValue, _ code: AttributeCode) -> PropertyValue {
     guard code == .issuer, let name = value.dataValue.flatMap(CertificateAttributes.normalizedName) else {
       return value

@@ -1,6 +1,6 @@
 /// The caller of a keychain call, defined by the access groups of an app's entitlements.
 package struct SecItemCaller: Sendable, Hashable {
-  /// The name for all groups.
+  /// The entry in `accessGroups` that stands for all groups.
   package static let wildcard = "*"
   /// The group of items on a token. Every app may search this group by name, and no app may write to
   /// it.

@@ -56,6 +56,7 @@ struct SecItemMatcher {
     var itemQuery = Self.itemQuery(query, kind: kind, groups: groups) { _ in true }
     itemQuery.limit = collector.rowLimit
     try transaction.scanRows(matching: itemQuery, keys: keys) { (row) throws(KeyhaulError) in
+      // `true` continues the scan.
       guard let item = try matchingItem(row, itemQuery) else { return true }
       return collector.add(SecItemMatch(item: item, reference: row.summary.reference, certificate: nil))
     }

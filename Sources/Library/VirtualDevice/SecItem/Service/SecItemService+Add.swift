@@ -98,6 +98,7 @@ extension SecItemService {
   private func moveToToken(
     _ item: inout KeychainItem, objectID: [UInt8]?, random: any RandomSource
   ) throws(SecItemError) {
+    // Unless the query contains the token's identifier for the object, it is random.
     let id = if let objectID { objectID } else { try random.bytesForCall(count: 16) }
     let value = TokenValue(
       objectID: id, accessControl: item[.accessControl]?.dictionaryValue,
@@ -111,8 +112,8 @@ extension SecItemService {
 extension ParsedQuery {
   /// Returns the kind of a new item, after checking that the query describes one.
   ///
-  /// - Throws: `.parameter` for an identity or keys of a search, `.restrictedAPI` for a synchronized item of an App
-  ///   Clip.
+  /// - Throws: `.parameter` for an identity and for keys that only a search may have; `.restrictedAPI` for a
+  ///   synchronized item of an App Clip.
   fileprivate func kindToAdd(by caller: SecItemCaller) throws(SecItemError) -> ItemKind {
     guard let kind else { throw SecItemError(.parameter, "an identity can be added only by reference") }
     guard matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
@@ -128,8 +129,8 @@ extension ParsedQuery {
 }
 
 extension KeychainItem {
-  /// Adds attributes from the bytes of a certificate, or of a key as keychains store it, if the caller does
-  /// not specify them. Other bytes are stored unchanged, as in Apple's daemon.
+  /// Derives attributes from the bytes of a certificate or of a key, except for those that the caller specifies. No
+  /// attributes are derived from other bytes, as in Apple's daemon.
   fileprivate mutating func fillDerivedAttributes() {
     guard let secret else { return }
     let derived: KeychainItem
