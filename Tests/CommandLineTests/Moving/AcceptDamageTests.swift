@@ -140,7 +140,7 @@ struct AcceptDamageTests {
     #expect(try sandbox.object(replaced.output)["removed_only_copies"] as? Int == 1)
   }
 
-  @Test("A missing class key that items need counts as damage, like a changed class key")
+  @Test("A missing class key that items need counts as damage")
   func missingClassKey() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")

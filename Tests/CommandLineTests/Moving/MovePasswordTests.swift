@@ -24,7 +24,7 @@ struct MovePasswordTests {
     }
   }
 
-  @Test("Only one password source is allowed, and the password must be right")
+  @Test("Two password sources, an unusable source and a wrong password are rejected, and no password is printed")
   func refusals() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let plan = "keyhaul plan b.tar --to new-phone"
@@ -34,6 +34,7 @@ struct MovePasswordTests {
       ("printf 'correct horse \\n' | \(plan) --password-file -", 12),
       ("printf 'Correct horse' | \(plan) --password-file -", 12),
       ("printf 'correct horse\\n\\n' | \(plan) --password-file -", 12), (plan, 12),
+      // No environment variable and no flag contains the password itself.
       ("KEYHAUL_PASSWORD='correct horse' \(plan)", 12), ("printf '' | \(plan) --password-file -", 12),
       ("\(plan) --password-command false", 1), ("\(plan) --password-file nothing", 10),
       ("\(plan) --password-fd 987", 1),

@@ -21,6 +21,7 @@ struct PlanPageFileTests {
     #expect(
       page.contains(">14 of 18 items move to new-phone; 4 stay behind. 4 items on old-phone are never in a backup.<"))
     #expect(page.contains("Made by keyhaul \(Keyhaul.version)."))
+    // A secret of old-phone.
     #expect(!page.contains("plum-orchard-42"))
   }
 

@@ -13,6 +13,7 @@ struct RestoreOnlyTests {
   @Test("With merge, the selected items are restored, and other items on the target stay", arguments: [false, true])
   func selected(usesPlan: Bool) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    // Both items have the account `anna`. An index may be listed twice.
     try sandbox.write(Array(#"{"indexes": [2, 10, 2]}"#.utf8), to: "few")
     var flags = "--only few --existing merge --password-file .bp"
     if usesPlan {
@@ -91,6 +92,7 @@ struct RestoreOnlyTests {
   func refused() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let deviceBefore = try sandbox.contents(of: "new-phone")
+    // The backup has 18 items, with the indexes 0 to 17.
     let cases: [(text: String, status: Int32)] = [
       (#"{"indexes": [18]}"#, 64), (#"{"indexes": [-1]}"#, 64), (#"{"indexes": [0.5]}"#, 14), ("[]", 14), ("", 14),
       (#"{"indexes": ["0"]}"#, 14), (#"{"indexes": [0], "more": 1}"#, 14), (#"{"items": [0]}"#, 14), ("{}", 14),
