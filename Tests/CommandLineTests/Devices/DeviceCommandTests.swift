@@ -105,7 +105,7 @@ struct DeviceCommandTests {
     #expect(!FileManager.default.fileExists(atPath: sandbox.devices.appending(path: "d").path))
   }
 
-  @Test("The passcode is read from a file, a descriptor or a command, without one trailing newline")
+  @Test("The passcode is read from a file, a descriptor or a command, and only a newline at its end is ignored")
   func passcodeSources() throws {
     try sandbox.run("printf '1234\\n' > pin; chmod 600 pin; keyhaul device create d --passcode-file pin")
     for source in [

@@ -50,6 +50,7 @@ struct DeviceServeTests {
       test -e phone.sock || echo removed
       sed "s|$PWD|PATH|" line
       """)
+    // The socket has the permissions 600. The exit code 11 means that the device is busy.
     #expect(
       outcome.output == """
         listens

@@ -90,6 +90,7 @@ struct ItemFindTests {
   @Test("An item's index is its index among all items of the device, for any search")
   func stableIndex() throws {
     let document = try sandbox.document("keyhaul item find old-phone --kind internet --server imap.example.org --json")
+    // The only match is item 13 of the device.
     #expect(Self.items(of: document).map { $0["index"] } == [13])
   }
 

@@ -40,6 +40,7 @@ struct AcceptDamageTests {
     switch damage {
     case .noStatus: try sandbox.devices.run("rm b/Status.plist b/Keyhaul.seal")
     case .cutKeychain:
+      // One of the ten generic passwords remains.
       try sandbox.editPropertyList("b/\(PhoneSandbox.keychainPath)") { keychain in
         let genericPasswords = try #require(keychain["genp"] as? [Any])
         keychain["genp"] = Array(genericPasswords.prefix(1))

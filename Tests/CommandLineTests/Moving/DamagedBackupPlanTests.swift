@@ -56,6 +56,7 @@ struct DamagedBackupPlanTests {
     let sandbox = try sandbox(with: damage)
     let outcome = try sandbox.keyhaul("plan encrypted/ \(Self.passwordFlag)")
     #expect(outcome.status == 3 && outcome.output.hasPrefix(damage.verdict + "\n\n"), "\(outcome)")
+    // Only bytes after the manifest show that something changed after the device wrote the backup.
     #expect(!outcome.errors.contains("has changed since") || damage.name == "bytes follow the manifest", "\(outcome)")
     let text = unwrapped(outcome.output)
     #expect(text.contains("14 of the 18 items in it could move to a new iPhone; others may be missing."), "\(text)")
@@ -100,6 +101,7 @@ struct DamagedBackupPlanTests {
     let damagedRow = try #require(rows.first { $0.hasSuffix("  encrypted") })
     let olderRow = try #require(rows.first { $0.hasSuffix("  old") })
     #expect(damagedRow.hasPrefix("   3  partial            -  "), "\(damagedRow)")
+    // The old backup has no password, so a password for it is refused.
     #expect(olderRow.hasPrefix("  14  refused            -  "), "\(olderRow)")
   }
 

@@ -59,7 +59,7 @@ struct MovePasswordTests {
       """
     try sandbox.write(Array(script.utf8), to: "ask")
     let outcome = try sandbox.devices.run(
-      "keyhaul restore b.tar --to new-phone --yes --password-command '. ./ask 2> /dev/null' 3< .bp")
+      "keyhaul restore b.tar --to new-phone --yes --password-command '. ./ask 2> /dev/null'")
     #expect(outcome.status == 0, "\(outcome)")
     let observed = String(decoding: try sandbox.read("observed"), as: UTF8.self)
     #expect(observed.contains("KEYHAUL_HOME") && !observed.contains("correct horse"))

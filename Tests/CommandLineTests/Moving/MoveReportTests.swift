@@ -170,6 +170,7 @@ struct MoveReportTests {
       #expect(
         document["domains"] as? Int == (isUnlocked ? 1 : nil) && document["missing"] as? Int == (isUnlocked ? 0 : nil))
       let keybag = try #require(document["keybag"] as? [String: Any])
+      // The count that the backup was made with, and the count of the second derivation.
       #expect(keybag["rounds"] as? [Int] == [1, 10_000] && keybag["version"] as? Int == 4)
       #expect(keybag["type"] as? Int == 1)
       let classes = try #require(keybag["classes"] as? [[String: Any]])

@@ -106,6 +106,7 @@ struct OutlookTests {
     #expect(
       plainText.contains(
         "18 of them should be restored to old-phone, judging by their classes; this could not be checked."))
+    // The plan claims nothing that it could not check.
     for claim in ["0 stay", "all of them are restored", "nothing is lost"] {
       #expect(!plainText.contains(claim), "\(claim)")
     }
@@ -204,7 +205,7 @@ struct OutlookTests {
     #expect((document["futures"] as? [[String: Any]])?.map { $0["total"] as? Int } == [0, 0])
   }
 
-  @Test("A view of the plan states that it is for a new iPhone")
+  @Test("All views of a plan without a target are for a new iPhone")
   func views() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     for view in ["--compare", "--by-app"] {

@@ -96,6 +96,7 @@ struct PlanViewTests {
     let compared = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
     #expect(compared["format"] as? String == "migration-comparison/1")
     let restores = try #require(compared["settings"] as? [[String: Any]])
+    // With a password: same device, other device. Without a password: same device, other device.
     #expect(restores.map { $0["arrives"] as? Int } == [18, 14, 18, 0])
     #expect(restores.map { $0["password"] as? Bool } == [true, true, false, false])
     let items = try #require(compared["items"] as? [[String: Any]])

@@ -74,7 +74,7 @@ struct RestoreOnlyTests {
         == "Restored 1 item to new-phone in one step; 2 removed.\n")
   }
 
-  @Test("A restore of a part of a saved plan is rejected if it would remove items that the whole plan keeps")
+  @Test("With a saved plan, --only is rejected if the restore would remove items that the complete plan keeps")
   func planned() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")

@@ -145,6 +145,11 @@ struct TransferMethodTests {
     #expect(summary["by_warning"] as? [String: Int] == ["use-not-known": 1])
     let text = try sandbox.succeed("plan rules.tar --to every-rule --password-file .bp")
     #expect(text.contains("of them 1 whose keys may not work"))
+  }
+
+  @Test("Why states whether the value of an item is a Secure Enclave key")
+  func enclaveKeyInExplanation() throws {
+    let sandbox = try sandbox()
     let enclaveKey = try explanation(of: "every-rule --account migrates-but-unusable", in: sandbox)
     #expect(enclaveKey["holds_enclave_key"] as? Bool == true)
     let password = try explanation(of: "every-rule --account identical", in: sandbox)

@@ -37,7 +37,7 @@ struct MessageAccuracyTests {
   }
 
   @Test("A repeated conversion again reports a file that is not part of the backup")
-  func foreignFile() throws {
+  func unrelatedFile() throws {
     let sandbox = try Self.sandbox()
     try sandbox.succeed("convert b -o x.tar")
     try sandbox.devices.run("echo mine > diary.txt; tar -rf x.tar diary.txt")

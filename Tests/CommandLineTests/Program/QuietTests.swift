@@ -30,12 +30,11 @@ struct QuietTests {
 
   @Test(
     "A backup that differs from its seal is reported with a warning even with -q",
-    arguments: ["plan", "inspect --list", "plan --to new-phone"])
+    arguments: ["plan b", "inspect b --list", "plan b --to new-phone"])
   func seal(command: String) throws {
     let sandbox = try sandbox()
     try sandbox.devices.run("echo >> b/Info.plist")
-    let words = command.split(separator: " ", maxSplits: 1).map(String.init)
-    let line = "\(words[0]) b \(words.dropFirst().joined()) \(Self.passwordFlag)"
+    let line = "\(command) \(Self.passwordFlag)"
     let normal = try sandbox.keyhaul(line)
     let quiet = try sandbox.keyhaul("\(line) -q")
     #expect(quiet.errors.hasPrefix("warning: b has changed since it was sealed\n"), "\(quiet)")
