@@ -145,7 +145,7 @@ struct ProtectedSecretTests {
   }
 
   @Test(
-    "`export` omits protected secrets of devices and backups with a warning, but includes them for other sources",
+    "`export` omits protected secrets of devices and backups, but includes them for other sources",
     arguments: Source.allCases, ["json", "csv", "cxf", "genp-plist"])
   func export(_ source: Source, format: String) throws {
     let sandbox = try Self.sandbox()
