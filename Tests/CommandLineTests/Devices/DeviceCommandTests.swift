@@ -95,16 +95,17 @@ struct DeviceCommandTests {
     let outcome = try sandbox.run("keyhaul \(line) -n")
     #expect(outcome.status == 0)
     #expect(outcome.output.hasPrefix("Would "))
+    // SQLite may create these two files next to a database even to read it.
     #expect(try sandbox.files(of: "d").filter { !$0.key.hasSuffix("-shm") && !$0.key.hasSuffix("-wal") } == filesBefore)
   }
 
-  @Test("A dry run of device create leaves no files")
+  @Test("A dry run of device create creates no device folder")
   func dryCreation() throws {
     #expect(try sandbox.run("keyhaul device create d --from old-phone --dry-run").status == 0)
     #expect(!FileManager.default.fileExists(atPath: sandbox.devices.appending(path: "d").path))
   }
 
-  @Test("The passcode is read from a file, a descriptor or a command, without one trailing newline")
+  @Test("The passcode is read from a file, a descriptor or a command, and only a newline at its end is ignored")
   func passcodeSources() throws {
     try sandbox.run("printf '1234\\n' > pin; chmod 600 pin; keyhaul device create d --passcode-file pin")
     for source in [
@@ -116,6 +117,7 @@ struct DeviceCommandTests {
     #expect(withSpace.status == 12)
     let withoutPasscode = try sandbox.run("keyhaul device unlock d --passcode-command true")
     #expect(withoutPasscode.status == 12)
+    // An empty passcode is rejected without an attempt to unlock the device.
     #expect(try sandbox.document("keyhaul device show d --json")["failed_attempts"] == 1)
   }
 
@@ -162,7 +164,7 @@ struct DeviceCommandTests {
     #expect(try sandbox.run("keyhaul device show elsewhere/d").status == 10)
   }
 
-  @Test("A device whose revision changed after the question is rejected")
+  @Test("A session accepts the device's current revision, and rejects any other")
   func changedMeanwhile() throws {
     try sandbox.run("keyhaul device create d")
     let session = try DeviceSet(path: sandbox.devices.path).device(DeviceName("d")).openSession(.reading, verb: "test")

@@ -17,6 +17,7 @@ struct PublishedKeyTests {
     try sandbox.backUp(to: "b.tar")
     #expect(try undecryptableCount(in: sandbox.devices) == 0)
     try sandbox.succeed("device create old-phone --from old-phone --home elsewhere -q")
+    // Four items in the backup are this-device-only.
     #expect(try undecryptableCount(in: sandbox.devices, "--home elsewhere") == 4)
     #expect(
       try sandbox.read("devices/old-phone/hardware.uid") != sandbox.read("elsewhere/old-phone/hardware.uid"))

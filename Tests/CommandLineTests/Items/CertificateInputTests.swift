@@ -46,6 +46,7 @@ struct CertificateInputTests {
           status: 0))
     let item = try #require(try items("d --kind certificate --reveal").first)
     let attributes = item["attributes"]
+    // The type is X.509 version 3 (3), and the encoding is DER (3).
     #expect(attributes?["ctyp"] == 3 && attributes?["cenc"] == 3 && item["protection"] == "dk")
     let members: [(attribute: String, vectorMember: String)] = [
       ("subj", "subject_hex"), ("issr", "issuer_hex"), ("slnr", "serial_hex"), ("skid", "key_id_hex"),
@@ -68,6 +69,7 @@ struct CertificateInputTests {
       let item = try #require(try items("d --kind key --application-tag t\(number) --reveal").first)
       #expect(try bytes(item["secret"]) == key["private_hex"].bytes, "\(format)")
       #expect(try bytes(item["attributes"]?["klbl"]) == key["label_hex"].bytes)
+      // A private (1) RSA (42) key of 2,048 bits.
       #expect(item["attributes"]?["kcls"] == 1 && item["attributes"]?["priv"] == 1)
       #expect(item["attributes"]?["type"] == 42 && item["attributes"]?["bsiz"] == 2048)
     }
@@ -126,6 +128,7 @@ struct CertificateInputTests {
     }
     let outcome = try sandbox.run("cat mail.pem mail.pem | keyhaul item add d --kind certificate --secret-file -")
     #expect(outcome.status == 14 && outcome.errors.contains("it contains 2 certificates"))
+    // Nothing was added.
     #expect(try sandbox.run("keyhaul item find d").status == 4)
   }
 
@@ -138,11 +141,12 @@ struct CertificateInputTests {
       "keyhaul backup d -o move.backup --rounds 1000 --password-file pw -q",
       "keyhaul restore move.backup --to new-phone --password-file pw -q --yes",
     ] { #expect(try sandbox.run(step).status == 0, "\(step)") }
-    let certificate = try #require(try items("new-phone --kind certificate --reveal").first)
-    let key = try #require(try items("new-phone --kind key --reveal").first)
-    #expect(try bytes(certificate["attributes"]?["pkhh"]) == self.key["label_hex"].bytes)
-    #expect(bytes(certificate["attributes"]?["pkhh"]) == bytes(key["attributes"]?["klbl"]))
-    #expect(try bytes(certificate["secret"]) == self.certificate["der_hex"].bytes)
-    #expect(try bytes(key["secret"]) == self.key["private_hex"].bytes)
+    let movedCertificate = try #require(try items("new-phone --kind certificate --reveal").first)
+    let movedKey = try #require(try items("new-phone --kind key --reveal").first)
+    // An identity is a certificate and a key with the same hash of the public key.
+    #expect(try bytes(movedCertificate["attributes"]?["pkhh"]) == key["label_hex"].bytes)
+    #expect(bytes(movedCertificate["attributes"]?["pkhh"]) == bytes(movedKey["attributes"]?["klbl"]))
+    #expect(try bytes(movedCertificate["secret"]) == certificate["der_hex"].bytes)
+    #expect(try bytes(movedKey["secret"]) == key["private_hex"].bytes)
   }
 }

@@ -90,6 +90,7 @@ struct ItemFindTests {
   @Test("An item's index is its index among all items of the device, for any search")
   func stableIndex() throws {
     let document = try sandbox.document("keyhaul item find old-phone --kind internet --server imap.example.org --json")
+    // The only match is item 13 of the device.
     #expect(Self.items(of: document).map { $0["index"] } == [13])
   }
 
@@ -97,6 +98,7 @@ struct ItemFindTests {
   func limit() throws {
     #expect(Self.items(of: try sandbox.document("keyhaul item find old-phone --limit 3 --json")).count == 3)
     #expect(Self.items(of: try sandbox.document("keyhaul item find old-phone --limit 99 --json")).count == 22)
+    // A header and 15 rows.
     #expect(try sandbox.run("keyhaul item find old-phone --limit 15").output.split(separator: "\n").count == 16)
     #expect(try sandbox.run("keyhaul item find old-phone --service chat.example --limit 1 --reveal").status == 64)
   }
@@ -144,7 +146,7 @@ struct ItemFindTests {
     #expect(table.terminal.contains("wallet"))
   }
 
-  @Test("A secret, table or document is written to a file completely or not at all, and only its owner can read it")
+  @Test("A secret, table or document replaces a file only with --yes, and then only its owner can read the file")
   func file() throws {
     try sandbox.run("umask 0; echo old > out; chmod 644 out")
     let results: [(flags: String, beginning: String)] = [
@@ -181,6 +183,7 @@ struct ItemFindTests {
   @Test("An unreadable item is listed with the readable items, and the exit code is 3")
   func unreadable() throws {
     let path = sandbox.devices.appending(path: "old-phone/keychain-2.db").path
+    // The encrypted data of the third generic password gets another last byte.
     try DatabaseQueue(path: path).write { database in
       try database.execute(sql: "UPDATE genp SET data = substr(data, 1, length(data) - 1) || x'00' WHERE rowid = 3")
     }

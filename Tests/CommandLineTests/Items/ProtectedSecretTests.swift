@@ -108,7 +108,7 @@ struct ProtectedSecretTests {
   }
 
   @Test(
-    "`item find` omits protected secrets of devices and backups with a warning, but shows protected secrets of dumps",
+    "`item find` omits protected secrets of devices and backups with a warning, but shows them for other sources",
     arguments: Source.allCases, ["--json", "--format csv"])
   func find(_ source: Source, format: String) throws {
     let sandbox = try Self.sandbox()
@@ -129,7 +129,7 @@ struct ProtectedSecretTests {
   }
 
   @Test(
-    "`item find` prints a single protected secret only if the source is a dump or a database",
+    "`item find` prints a single protected secret unless the source is a device or a backup",
     arguments: Source.allCases)
   func secret(_ source: Source) throws {
     let sandbox = try Self.sandbox()
@@ -145,7 +145,7 @@ struct ProtectedSecretTests {
   }
 
   @Test(
-    "`export` omits protected secrets of devices and backups, but includes protected secrets of dumps",
+    "`export` omits protected secrets of devices and backups, but includes them for other sources",
     arguments: Source.allCases, ["json", "csv", "cxf", "genp-plist"])
   func export(_ source: Source, format: String) throws {
     let sandbox = try Self.sandbox()

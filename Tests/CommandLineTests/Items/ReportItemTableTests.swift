@@ -37,7 +37,7 @@ struct ReportItemTableTests {
     #expect(lines([Item(), Item(protection: .always)]).allSatisfy { !$0.contains("access group") })
   }
 
-  @Test("Rows with equal access groups show their item indexes, if these are known")
+  @Test("Rows with equal access groups show their item indexes, if they are known")
   func indexes() {
     let shownLines = lines([Item(index: 3), Item(index: 7), Item(group: "b", index: 9)])
     #expect(

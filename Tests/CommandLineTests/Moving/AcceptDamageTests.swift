@@ -40,6 +40,7 @@ struct AcceptDamageTests {
     switch damage {
     case .noStatus: try sandbox.devices.run("rm b/Status.plist b/Keyhaul.seal")
     case .cutKeychain:
+      // One of the ten generic passwords remains.
       try sandbox.editPropertyList("b/\(PhoneSandbox.keychainPath)") { keychain in
         let genericPasswords = try #require(keychain["genp"] as? [Any])
         keychain["genp"] = Array(genericPasswords.prefix(1))
@@ -140,7 +141,7 @@ struct AcceptDamageTests {
     #expect(try sandbox.object(replaced.output)["removed_only_copies"] as? Int == 1)
   }
 
-  @Test("A missing class key that items need counts as damage, like a changed class key")
+  @Test("A missing class key that items need counts as damage")
   func missingClassKey() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.succeed("backup old-phone -o b/ --no-password -q")

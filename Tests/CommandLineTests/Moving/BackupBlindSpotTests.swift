@@ -9,20 +9,20 @@ import Testing
 /// items may exist.
 @Suite("The note about items that no backup contains")
 struct BackupBlindSpotTests {
-  private static let password = "--password-file .bp"
+  private static let passwordFlag = "--password-file .bp"
 
   /// The commands that report on a backup, for a different phone and for the source device.
   static let reports = [
-    "plan b.tar --to new-phone \(password)", "plan b.tar --to old-phone \(password)",
-    "plan b.tar --to old-phone \(password) --compare", "plan b.tar --to new-phone \(password) --compare -v",
-    "plan plain.tar --to old-phone --compare", "plan b.tar --to new-phone \(password) --by-app",
-    "plan b.tar --to old-phone \(password) --audit", "plan b.tar --to new-phone \(password) --expect e.json",
-    "plan b.tar --to new-phone \(password) --redact", "restore b.tar --to old-phone \(password) -n",
-    "inspect b.tar", "inspect b.tar \(password)", "inspect b.tar --list \(password)", "inspect plain.tar",
-    "verify b.tar \(password)", "verify plain.tar", "diff b.tar plain.tar \(password)",
-    "diff b.tar old-phone \(password)", "diff old-phone b.tar -v \(password)",
-    "why b.tar --account anna --service chat.example \(password)", "why b.tar --kind generic \(password)",
-    "why b.tar --kind generic -v \(password)", "why b.tar --account 'card 4' \(password)",
+    "plan b.tar --to new-phone \(passwordFlag)", "plan b.tar --to old-phone \(passwordFlag)",
+    "plan b.tar --to old-phone \(passwordFlag) --compare", "plan b.tar --to new-phone \(passwordFlag) --compare -v",
+    "plan plain.tar --to old-phone --compare", "plan b.tar --to new-phone \(passwordFlag) --by-app",
+    "plan b.tar --to old-phone \(passwordFlag) --audit", "plan b.tar --to new-phone \(passwordFlag) --expect e.json",
+    "plan b.tar --to new-phone \(passwordFlag) --redact", "restore b.tar --to old-phone \(passwordFlag) -n",
+    "inspect b.tar", "inspect b.tar \(passwordFlag)", "inspect b.tar --list \(passwordFlag)", "inspect plain.tar",
+    "verify b.tar \(passwordFlag)", "verify plain.tar", "diff b.tar plain.tar \(passwordFlag)",
+    "diff b.tar old-phone \(passwordFlag)", "diff old-phone b.tar -v \(passwordFlag)",
+    "why b.tar --account anna --service chat.example \(passwordFlag)", "why b.tar --kind generic \(passwordFlag)",
+    "why b.tar --kind generic -v \(passwordFlag)", "why b.tar --account 'card 4' \(passwordFlag)",
   ]
 
   private static func sandbox() throws -> PhoneSandbox {
@@ -51,8 +51,8 @@ struct BackupBlindSpotTests {
     let outcome = try sandbox.devices.run("COLUMNS=80 keyhaul \(line)")
     #expect(outcome.status == 0, "\(outcome)")
     #expect(noteCount(in: outcome.output) == 1, "\(outcome.output)")
-    for line in outcome.output.split(separator: "\n") where !line.hasPrefix("digest") {
-      #expect(DisplayWidth.columns(of: String(line)) <= 80, "\(line)")
+    for outputLine in outcome.output.split(separator: "\n") where !outputLine.hasPrefix("digest") {
+      #expect(DisplayWidth.columns(of: String(outputLine)) <= 80, "\(outputLine)")
     }
     // No report claims that nothing stays behind, because it covers only the items in the backup.
     for claim in ["0 stay", "0 never do", "nothing stays", "Never leave the device (0)", "all that can move"] {
@@ -95,7 +95,7 @@ struct BackupBlindSpotTests {
   func export() throws {
     let sandbox = try Self.sandbox()
     for (name, flags) in [("names.json", ""), ("out.csv", " --reveal"), ("out.wifi", " --reveal")] {
-      let export = "export b.tar \(Self.password) -o \(name)\(flags)"
+      let export = "export b.tar \(Self.passwordFlag) -o \(name)\(flags)"
       let outcome = try sandbox.keyhaul(export)
       #expect(outcome.status == 0 && noteCount(in: outcome.errors) == 1, "\(outcome)")
       let file = try sandbox.read(name)
@@ -105,7 +105,7 @@ struct BackupBlindSpotTests {
       #expect(try sandbox.read(name) == file)
     }
     let result = try sandbox.object(
-      sandbox.succeed("export b.tar \(Self.password) -o names.json --json --yes"))
+      sandbox.succeed("export b.tar \(Self.passwordFlag) -o names.json --json --yes"))
     #expect(noteSentence(in: result) == BackupBlindSpots.sentence)
     let items = try sandbox.object(String(decoding: sandbox.read("names.json"), as: UTF8.self))
     #expect(noteSentence(in: items) == BackupBlindSpots.sentence)
@@ -115,9 +115,9 @@ struct BackupBlindSpotTests {
   func nothingMatches() throws {
     let sandbox = try Self.sandbox()
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
-    let unmatched = try sandbox.keyhaul("why b.tar --account 'card 4' \(Self.password)")
+    let unmatched = try sandbox.keyhaul("why b.tar --account 'card 4' \(Self.passwordFlag)")
     #expect(unmatched.status == 4 && noteCount(in: unmatched.errors) == 1, "\(unmatched)")
-    let quiet = try sandbox.keyhaul("why b.tar --account 'card 4' \(Self.password) -q")
+    let quiet = try sandbox.keyhaul("why b.tar --account 'card 4' \(Self.passwordFlag) -q")
     #expect(quiet.status == 4 && noteCount(in: quiet.errors) == 0, "\(quiet)")
   }
 
@@ -130,7 +130,7 @@ struct BackupBlindSpotTests {
       ("diff b.tar plain.tar", "Nothing differs"),
     ]
     for (line, verdict) in pages {
-      let page = try sandbox.succeed("\(line) --format html \(Self.password) -o -").replacing("&#39;", with: "'")
+      let page = try sandbox.succeed("\(line) --format html \(Self.passwordFlag) -o -").replacing("&#39;", with: "'")
       #expect(noteCount(in: page) == 1, "\(line)")
       #expect(page.contains(verdict), "\(line)")
     }
@@ -141,13 +141,13 @@ struct BackupBlindSpotTests {
   @Test("A saved plan with an edited note is refused, and the unedited plan can be carried out")
   func checksum() throws {
     let sandbox = try Self.sandbox()
-    try sandbox.succeed("plan b.tar --to new-phone \(Self.password) -o move.plan -q")
+    try sandbox.succeed("plan b.tar --to new-phone \(Self.passwordFlag) -o move.plan -q")
     let text = String(decoding: try sandbox.read("move.plan"), as: UTF8.self)
     #expect(text.contains("passcode-only items"))
     try sandbox.write(Array(text.replacing("passcode-only items", with: "nothing of note").utf8), to: "edited.plan")
-    let refused = try sandbox.keyhaul("restore b.tar --to new-phone --plan edited.plan \(Self.password) --yes")
+    let refused = try sandbox.keyhaul("restore b.tar --to new-phone --plan edited.plan \(Self.passwordFlag) --yes")
     #expect(refused.status == 16 && refused.errors.contains("it was edited"), "\(refused)")
-    let restored = try sandbox.keyhaul("restore b.tar --to new-phone --plan move.plan \(Self.password) --yes")
+    let restored = try sandbox.keyhaul("restore b.tar --to new-phone --plan move.plan \(Self.passwordFlag) --yes")
     #expect(restored.status == 0, "\(restored)")
   }
 }

@@ -42,6 +42,7 @@ struct BusyOrFullTests {
     try sandbox.backUp(to: "old/")
     let tarBefore = try sandbox.read("old.tar")
     let folderBefore = try sandbox.fileContents(in: "old")
+    // In this file, a limit on the size of a file has the effect of a full disk.
     for name in ["new.tar", "new.tar.gz", "new.zip", "new/", "old.tar", "old/"] {
       let outcome = try sandbox.devices.run(
         "ulimit -f 64; keyhaul backup old-phone -o \(name) --password-file .bp --rounds 1 --yes")

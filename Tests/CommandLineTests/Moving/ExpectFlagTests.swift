@@ -19,6 +19,7 @@ struct ExpectFlagTests {
     #expect(met == .init(output: "1 of 1 expectation met.\n", errors: "", status: 0))
     let unmet = try sandbox.keyhaul("plan old-phone --to new-phone --expect expected.json")
     #expect(unmet.status == 2)
+    // One of the five expectations is met, and one of the others is missed by two items.
     #expect(unmet.output.split(separator: "\n").count { $0.hasPrefix("missed: ") } == 5)
     let json = try sandbox.keyhaul("plan old-phone --to new-phone --expect expected.json --json -o saved")
     #expect(json.status == 2)
@@ -101,7 +102,7 @@ struct ExpectFlagTests {
     #expect(try sandbox.keyhaul("plan old-phone --to new-phone --expect nowhere").status == 10)
   }
 
-  @Test("With --exit-code, a plan in which items stay behind exits with 2")
+  @Test("With --exit-code, a plan exits with 2 if items stay behind, and otherwise with 0")
   func exitCode() throws {
     let sandbox = try PhoneSandbox()
     #expect(try sandbox.keyhaul("plan old-phone --to new-phone --exit-code").status == 2)

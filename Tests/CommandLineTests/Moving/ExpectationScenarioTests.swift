@@ -35,6 +35,7 @@ struct ExpectationScenarioTests {
     #expect(met == .init(output: "4 of 4 expectations met.\n", errors: "", status: 0), "\(met)")
     let document = try expectations.sandbox.object(expectations.check("--compare --json").output)
     let restores = try #require(document["settings"] as? [[String: Any]])
+    // With a password: same device, other device. Without a password: same device, other device.
     #expect(restores.map { $0["checked"] as? Int } == [2, 2, 1, 2])
     #expect(restores.map { $0["password"] as? Bool } == [true, true, false, false])
   }

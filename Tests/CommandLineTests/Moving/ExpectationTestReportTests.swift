@@ -49,6 +49,7 @@ struct ExpectationTestReportTests {
     #expect(outcome.status == 2, "\(outcome)")
     #expect(outcome.output.hasPrefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"expectations\""))
     let report = try JUnitReader(outcome.output)
+    // The element of all suites, the suite of this restore, and the suite of the skipped expectations.
     #expect(report.suites.map { $0["tests"] } == ["6", "4", "2"])
     #expect(report.suites.map { $0["failures"] } == ["2", "2", "0"] && report.skippedCount == 2)
     #expect(report.suites.allSatisfy { $0["errors"] == "0" })
@@ -72,6 +73,7 @@ struct ExpectationTestReportTests {
   func comparison() throws {
     let report = try JUnitReader(
       try ExpectationSandbox(ExpectationSandbox.fourScenarios).check("--compare --format junit").output)
+    // The element of all suites, and the suites of the four restores.
     #expect(report.suites.map { $0["tests"] } == ["7", "2", "2", "1", "2"])
     #expect(report.failures.isEmpty && report.skippedCount == 0)
   }

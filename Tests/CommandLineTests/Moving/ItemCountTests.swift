@@ -141,7 +141,7 @@ struct ItemCountTests {
     #expect(text.contains(rows.joined(separator: " ")), "\(text)")
   }
 
-  @Test("The counts of a plan for one device add up in text, document and page", arguments: phones)
+  @Test("The counts of a plan for a target device add up in text, document and page", arguments: phones)
   func plans(phone: Phone) throws {
     let sandbox = try Self.sandbox(phone)
     for backup in Self.backups {

@@ -49,6 +49,7 @@ struct KilledMoveTests {
       let plan = try sandbox.plan(name)
       let sourceDevice = (plan["source"] as? [String: Any])?["device_name"] as? String
       #expect(["old-phone", "new-phone"].contains(sourceDevice), "round \(round), after \(delay) s")
+      // A backup of old-phone has 18 items, and a backup of new-phone has 2.
       #expect((plan["items"] as? [Any])?.count == (sourceDevice == "old-phone" ? 18 : 2))
       let leftovers = try sandbox.names().filter { $0.hasPrefix(".b") && $0 != ".bp" }
       #expect(leftovers.count <= 1, "\(leftovers)")

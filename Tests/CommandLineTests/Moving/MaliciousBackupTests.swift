@@ -41,10 +41,12 @@ struct MaliciousBackupTests {
 
   @Test(
     "A malicious zip is rejected with its problem, and nothing is written",
+    // Zip files have no hard links, devices or pipes.
     arguments: maliciousEntries.filter { !["1", "3", "4", "6"].contains($0.kind) })
   func zip(entry: MaliciousEntry) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var zip = CraftedArchive()
+    // The malicious entry takes the place of the backup's file with the same name.
     for file in try sandbox.files(in: "b") where "X/\(file)" != entry.name {
       zip.add(name: "X/\(file)", try sandbox.read("b/\(file)"))
     }

@@ -81,6 +81,7 @@ struct MoveDamageTests {
     try sandbox.write(manifest, to: "b/Manifest.plist")
     let outcome = try sandbox.keyhaul("inspect b/")
     #expect(outcome.status == 3 && outcome.errors.hasPrefix("warning: b/'s keybag is damaged\n"))
+    // The keybag ends after more than 1,000 bytes.
     #expect(outcome.errors.contains("the keybag: it ends at byte 1,"))
     let plan = try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp")
     #expect(plan.status == 13 && plan.errors.contains("the keybag: it ends at byte 1,"))
@@ -161,6 +162,7 @@ struct MoveDamageTests {
     for line in ["plan b/ --to new-phone", "restore b/ --to new-phone", "inspect b/ --list"] {
       let outcome = try sandbox.keyhaul(line)
       #expect(outcome.status == 14 && outcome.output.isEmpty)
+      // 10,000 iterations (`ITER`) are added to the count in `DPIC`.
       #expect(
         outcome.errors == """
           error: refused to open b/

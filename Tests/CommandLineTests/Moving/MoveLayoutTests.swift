@@ -79,6 +79,7 @@ struct MoveLayoutTests {
     }
     let arguments = ["plan", "b.tar", "--to", "new-phone", "--password-file", ".bp"]
     #expect(try sandbox.devices.runOnTerminal(arguments).terminal.contains("\u{1B}["))
+    // The codes of colors begin with 3.
     let withNoColor = try sandbox.runOnTerminal(arguments, environment: ["NO_COLOR": "1"])
     #expect(!withNoColor.terminal.contains("\u{1B}[3") && withNoColor.terminal.contains("Will move (14)"))
     let onDumbTerminal = try sandbox.runOnTerminal(arguments, environment: ["TERM": "dumb"])

@@ -24,7 +24,7 @@ struct MovePasswordTests {
     }
   }
 
-  @Test("Only one password source is allowed, and the password must be right")
+  @Test("Two password sources, an unusable source and a wrong password are rejected, and no password is printed")
   func refusals() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let plan = "keyhaul plan b.tar --to new-phone"
@@ -34,6 +34,7 @@ struct MovePasswordTests {
       ("printf 'correct horse \\n' | \(plan) --password-file -", 12),
       ("printf 'Correct horse' | \(plan) --password-file -", 12),
       ("printf 'correct horse\\n\\n' | \(plan) --password-file -", 12), (plan, 12),
+      // No environment variable and no flag contains the password itself.
       ("KEYHAUL_PASSWORD='correct horse' \(plan)", 12), ("printf '' | \(plan) --password-file -", 12),
       ("\(plan) --password-command false", 1), ("\(plan) --password-file nothing", 10),
       ("\(plan) --password-fd 987", 1),
@@ -58,7 +59,7 @@ struct MovePasswordTests {
       """
     try sandbox.write(Array(script.utf8), to: "ask")
     let outcome = try sandbox.devices.run(
-      "keyhaul restore b.tar --to new-phone --yes --password-command '. ./ask 2> /dev/null' 3< .bp")
+      "keyhaul restore b.tar --to new-phone --yes --password-command '. ./ask 2> /dev/null'")
     #expect(outcome.status == 0, "\(outcome)")
     let observed = String(decoding: try sandbox.read("observed"), as: UTF8.self)
     #expect(observed.contains("KEYHAUL_HOME") && !observed.contains("correct horse"))

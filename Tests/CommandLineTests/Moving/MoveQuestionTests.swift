@@ -31,6 +31,7 @@ struct MoveQuestionTests {
     try sandbox.devices.run(
       "printf otpauth | keyhaul item add old-phone --service codes.example --account anna --biometry --secret-file -")
     try sandbox.backUp(to: "b.tar")
+    // The backup does not contain the item.
     #expect(try sandbox.plan("b.tar")["items"].map { "\($0)".contains("codes.example") } == false)
     let plan = unwrapped(try sandbox.succeed("plan old-phone --to new-phone -v"))
     #expect(

@@ -16,8 +16,8 @@ struct MoveReportTests {
     ]
     for (backup, device, migratingCount) in moves {
       for policy in ["replace", "merge"] {
-        let password = backup == "b.tar" ? "--password-file .bp" : ""
-        let text = try sandbox.succeed("plan \(backup) --to \(device) --existing \(policy) \(password) --json")
+        let passwordFlag = backup == "b.tar" ? "--password-file .bp" : ""
+        let text = try sandbox.succeed("plan \(backup) --to \(device) --existing \(policy) \(passwordFlag) --json")
         #expect(try PlanSchema.problems(in: text) == [], "\(backup) \(device) \(policy)")
         let plan = try sandbox.object(text)
         let source = try #require(plan["source"] as? [String: Any])
@@ -170,10 +170,12 @@ struct MoveReportTests {
       #expect(
         document["domains"] as? Int == (isUnlocked ? 1 : nil) && document["missing"] as? Int == (isUnlocked ? 0 : nil))
       let keybag = try #require(document["keybag"] as? [String: Any])
+      // The count that the backup was made with, and the count of the second derivation.
       #expect(keybag["rounds"] as? [Int] == [1, 10_000] && keybag["version"] as? Int == 4)
       #expect(keybag["type"] as? Int == 1)
       let classes = try #require(keybag["classes"] as? [[String: Any]])
       #expect(classes.map { $0["class"] as? Int } == (1...11).reversed().map { $0 })
+      // 2 is a key wrapped with the password's key, and 3 a key also wrapped with the device key.
       #expect(classes.map { $0["wrap"] as? Int } == [3, 3, 3, 2, 2, 2, 3, 2, 2, 2, 2])
       #expect(
         classes.map { $0["protection"] as? String } == ["dku", "cku", "aku", "dk", "ck", "ak", nil, nil, nil, nil, nil])

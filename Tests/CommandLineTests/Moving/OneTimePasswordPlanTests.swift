@@ -7,19 +7,20 @@ import Testing
 
 @Suite("One-time passwords in plans")
 struct OneTimePasswordPlanTests {
-  private static let password = "--password-file .bp"
+  private static let passwordFlag = "--password-file .bp"
 
   @Test("The plan of an encrypted backup offers to save one-time passwords, and fits on a screen")
   func encrypted() throws {
     let sandbox = try IPhoneBackups.sandbox()
-    let text = try sandbox.succeed("plan encrypted/ \(Self.password)")
+    let text = try sandbox.succeed("plan encrypted/ \(Self.passwordFlag)")
     #expect(
       unwrapped(text).contains(
         "[ ] Save 1 one-time password of org.example.authenticator; it also moves. "
           + "keyhaul export encrypted/ --reveal -o codes.qr.html"), "\(text)")
+    // At most 25 lines. The last part is empty, because the text ends with a line break.
     #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 26)
     // The command that the plan shows works.
-    try sandbox.succeed("export encrypted/ --reveal -o codes.qr.html \(Self.password)")
+    try sandbox.succeed("export encrypted/ --reveal -o codes.qr.html \(Self.passwordFlag)")
     #expect(try sandbox.devices.permissions(of: "codes.qr.html") == 0o600)
   }
 
@@ -28,7 +29,7 @@ struct OneTimePasswordPlanTests {
   @Test("A plan for a device offers to save the one-time passwords of a backup, in text and as a page")
   func target() throws {
     let sandbox = try IPhoneBackups.sandbox()
-    let line = "plan encrypted/ --to new-phone \(Self.password)"
+    let line = "plan encrypted/ --to new-phone \(Self.passwordFlag)"
     #expect(
       try sandbox.succeed(line).contains("\n\(Self.step)\n  keyhaul export encrypted/ --reveal -o codes.qr.html\n"))
     let page = try sandbox.succeed("\(line) --format html -o -")
@@ -44,7 +45,7 @@ struct OneTimePasswordPlanTests {
     let sandbox = try IPhoneBackups.sandbox()
     try sandbox.devices.run("tar -cf b.tar encrypted")
     for target in ["", "--to new-phone"] {
-      let outcome = try sandbox.devices.run("keyhaul plan - \(target) \(Self.password) < b.tar")
+      let outcome = try sandbox.devices.run("keyhaul plan - \(target) \(Self.passwordFlag) < b.tar")
       #expect(outcome.status == 0 && outcome.output.contains(Self.step), "\(outcome)")
       #expect(!outcome.output.contains("codes.qr.html"), "\(outcome)")
     }
@@ -75,7 +76,7 @@ struct OneTimePasswordPlanTests {
       ],
       in: "encrypted", of: sandbox)
     for flags in ["", "-v"] {
-      let text = unwrapped(try sandbox.succeed("plan encrypted/ \(Self.password) \(flags)"))
+      let text = unwrapped(try sandbox.succeed("plan encrypted/ \(Self.passwordFlag) \(flags)"))
       #expect(text.components(separatedBy: "Example Authenticator").count == 2, "\(text)")
       #expect(text.contains("[ ] Save 1 one-time password of Example Authenticator; it also moves."), "\(text)")
       let entries = text.components(separatedBy: "[ ] ").filter { $0.hasPrefix("Google Authenticator") }
@@ -87,7 +88,7 @@ struct OneTimePasswordPlanTests {
   func document() throws {
     let sandbox = try IPhoneBackups.sandbox()
     func oneTimePasswords(_ flags: String) throws -> JSONValue {
-      let document = try sandbox.devices.document("keyhaul plan encrypted/ \(Self.password) --json \(flags)")
+      let document = try sandbox.devices.document("keyhaul plan encrypted/ \(Self.passwordFlag) --json \(flags)")
       return try #require(document["one_time_passwords"])
     }
     let passwords = try oneTimePasswords("")

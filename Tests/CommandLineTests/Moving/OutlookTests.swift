@@ -84,6 +84,7 @@ struct OutlookTests {
         "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not. After an erase, 14 of them are restored "
           + "to old-phone, and 4 more should be, judging by their classes; this could not be checked. Items that "
           + "never enter a backup are lost in both cases and are not counted."), "\(text)")
+    // A row of the table, with a column for a new device and a column for the same device.
     #expect(text.contains("x never in a backup not known not known"))
     #expect(
       text.contains(
@@ -105,12 +106,13 @@ struct OutlookTests {
     #expect(
       plainText.contains(
         "18 of them should be restored to old-phone, judging by their classes; this could not be checked."))
+    // The plan claims nothing that it could not check.
     for claim in ["0 stay", "all of them are restored", "nothing is lost"] {
       #expect(!plainText.contains(claim), "\(claim)")
     }
   }
 
-  @Test("A device key that is not the source device's causes a warning and does not change the plan")
+  @Test("The device key of another device causes a warning and is ignored")
   func deviceKey() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.devices.run("head -c 16 /dev/zero > other.key; chmod 600 other.key")
@@ -118,6 +120,7 @@ struct OutlookTests {
     let outcomeBeforeDeletion = try sandbox.keyhaul(line)
     #expect(outcomeBeforeDeletion.errors.contains("the given device key does not belong to the source device of b.tar"))
     #expect(arrivingCount(in: try sandbox.object(outcomeBeforeDeletion.output), isSameDevice: true) == 18)
+    // Without the source device, its own key is not available either.
     try sandbox.succeed("device delete old-phone --confirm old-phone -q")
     let outcomeAfterDeletion = try sandbox.keyhaul(line)
     let document = try sandbox.object(outcomeAfterDeletion.output)
@@ -129,6 +132,7 @@ struct OutlookTests {
     let sandbox = try PhoneSandbox()
     let document = try sandbox.object(sandbox.succeed("plan old-phone --json"))
     let counts = (document["futures"] as? [[String: Any]] ?? []).map { $0["arrives"] as? Int }
+    // With a password: new device, same device. Without a password: new device, same device.
     #expect(counts == [14, 18, 0, 18])
     #expect(document["cannot_show"] == nil && document["not_in_backup"] == nil)
     let text = unwrapped(try sandbox.succeed("plan old-phone -v"))
@@ -151,12 +155,14 @@ struct OutlookTests {
     let page = String(decoding: try sandbox.read("lost.html"), as: UTF8.self)
     #expect(page.contains("Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not."))
     #expect(page.contains("type=\"checkbox\"") && page.contains("Before you erase <bdi>old-phone</bdi>"))
+    // A secret of old-phone.
     #expect(!page.contains("plum-orchard-42"))
     try sandbox.succeed("plan b.tar \(Self.passwordFlag) -o lost.txt -q")
     #expect(
       String(decoding: try sandbox.read("lost.txt"), as: UTF8.self).hasPrefix(
         "14 of 22 keychain items reach a new iPhone; 8 stay with old-phone.\n"))
     try sandbox.succeed("plan b.tar \(Self.passwordFlag) --json -o lost.json -q")
+    // A plan without a target cannot be used for a restore.
     let refused = try sandbox.keyhaul("restore b.tar --to new-phone --plan lost.json \(Self.passwordFlag) --yes")
     #expect(refused.status == 14 && refused.errors.contains("migration-futures/1"), "\(refused)")
     for flags in ["-v", "--json", "--format html"] {
@@ -164,6 +170,7 @@ struct OutlookTests {
       for name in ["anna", "chat.example", "push token", "old-phone", "b.tar", "card 4"] {
         #expect(!text.contains(name), "\(flags) \(name)")
       }
+      // Items have a number in place of their name: `item-` in the backup, and `own-` if only the device has them.
       #expect(text.contains("own-0001") || text.contains("item-0003"), "\(flags)")
     }
   }
@@ -172,9 +179,10 @@ struct OutlookTests {
   func exitCodes() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     #expect(try sandbox.keyhaul("plan b.tar \(Self.passwordFlag) --exit-code").status == 2)
-    try sandbox.succeed("device create names --from hostile-names -q")
-    #expect(try sandbox.keyhaul("plan names --exit-code").status == 0)
-    #expect(try sandbox.keyhaul("plan names --no-password --exit-code").status == 2)
+    // All items of this device move in a backup with a password.
+    try sandbox.succeed("device create hostile-phone --from hostile-names -q")
+    #expect(try sandbox.keyhaul("plan hostile-phone --exit-code").status == 0)
+    #expect(try sandbox.keyhaul("plan hostile-phone --no-password --exit-code").status == 2)
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
     try sandbox.damageFirstItem(in: "plain")
     let damaged = try sandbox.keyhaul("plan plain/ -v")
@@ -197,7 +205,7 @@ struct OutlookTests {
     #expect((document["futures"] as? [[String: Any]])?.map { $0["total"] as? Int } == [0, 0])
   }
 
-  @Test("A view of the plan states that it is for a new iPhone")
+  @Test("All views of a plan without a target are for a new iPhone")
   func views() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     for view in ["--compare", "--by-app"] {
@@ -216,7 +224,7 @@ struct OutlookTests {
     #expect(page.contains("Four ways to restore"))
   }
 
-  @Test("Flags that need a target are rejected, with advice")
+  @Test("A flag and a restore that need a target are rejected with advice")
   func usage() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let existing = try sandbox.keyhaul("plan b.tar --existing merge \(Self.passwordFlag)")
@@ -227,14 +235,23 @@ struct OutlookTests {
         && unwrapped(restore.errors).contains(
           "To see what you would lose before you choose a device: keyhaul plan b.tar"),
       "\(restore)")
+  }
+
+  @Test("An unknown target is rejected with advice, and a password for a device is a usage error")
+  func rejectedArguments() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let unknown = unwrapped(try sandbox.keyhaul("plan b.tar --to nobody \(Self.passwordFlag)").errors)
     #expect(unknown.contains("there is no device named nobody") && unknown.contains("keyhaul device create nobody"))
     #expect(unknown.contains(", or leave --to out to plan for a new device"))
     #expect(try sandbox.keyhaul("plan b.tar --to nobody \(Self.passwordFlag)").status == 10)
     #expect(try sandbox.keyhaul("plan old-phone \(Self.passwordFlag)").status == 64)
+  }
+
+  @Test("A plan for a locked phone fails, and a plan for its backup cannot list the items that the backup omits")
+  func lockedSource() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("device lock old-phone -q")
     #expect(try sandbox.keyhaul("plan old-phone").status == 15)
-    // A plan for the backup of a locked phone works, but cannot list the items that the backup omits.
     let locked = try sandbox.keyhaul("plan b.tar \(Self.passwordFlag) -v")
     #expect(locked.status == 0 && unwrapped(locked.errors).contains("cannot be listed"), "\(locked)")
     #expect(unwrapped(locked.output).contains("x never in a backup not known not known"))

@@ -21,6 +21,7 @@ struct PlanPageFileTests {
     #expect(
       page.contains(">14 of 18 items move to new-phone; 4 stay behind. 4 items on old-phone are never in a backup.<"))
     #expect(page.contains("Made by keyhaul \(Keyhaul.version)."))
+    // A secret of old-phone.
     #expect(!page.contains("plum-orchard-42"))
   }
 
@@ -85,7 +86,11 @@ struct PlanPageFileTests {
     #expect(!page.contains("plum-orchard-42"))
     // Without --format html, the comparison has no page, and it is not a plan that can be saved.
     #expect(try sandbox.keyhaul("plan b.tar --to new-phone --password-file .bp --compare -o compare").status == 64)
-    // For a device, the page lists the items that are never in a backup, by app.
+  }
+
+  @Test("The page of four restores of a device's items lists the items that are never in a backup, by app")
+  func comparisonOfDevice() throws {
+    let sandbox = try sandbox()
     let pageOfDevice = try sandbox.succeed("plan old-phone --to new-phone --compare --format html -o -")
     #expect(pageOfDevice.contains("Export or move the protected data in the app."))
     #expect(pageOfDevice.contains("<span>old-phone.backup</span>"))

@@ -50,15 +50,20 @@ struct PlanViewTests {
     try sandbox.backUp(to: "b.tar")
     let ofBackup = try sandbox.keyhaul("plan b.tar --to new-phone --no-password --password-file .bp")
     #expect(ofBackup.status == 64 && ofBackup.errors.hasPrefix("error: b.tar is an existing backup\n"))
+    try sandbox.succeed("device lock old-phone -q")
+    #expect(try sandbox.keyhaul("plan old-phone --to new-phone").status == 15)
+    #expect(try sandbox.keyhaul("plan old-phone --to new-phone --compare").status == 15)
+    #expect(try sandbox.keyhaul("why old-phone --account anna").status == 15)
+  }
+
+  @Test("Flags of a plan that exclude each other are rejected")
+  func contradictoryFlags() throws {
+    let sandbox = try PhoneSandbox()
     for flags in [
       "--compare -o p", "--compare --by-app", "--audit --expect p", "--by-app --redact", "--redact --expect p",
     ] {
       #expect(try sandbox.keyhaul("plan old-phone --to new-phone \(flags)").status == 64, "\(flags)")
     }
-    try sandbox.succeed("device lock old-phone -q")
-    #expect(try sandbox.keyhaul("plan old-phone --to new-phone").status == 15)
-    #expect(try sandbox.keyhaul("plan old-phone --to new-phone --compare").status == 15)
-    #expect(try sandbox.keyhaul("why old-phone --account anna").status == 15)
   }
 
   @Test("If the source device is available, the plan names items that stay, and all decisions are the same")
@@ -91,6 +96,7 @@ struct PlanViewTests {
     let compared = try sandbox.object(sandbox.succeed("plan plain.tar --to new-phone --compare --json"))
     #expect(compared["format"] as? String == "migration-comparison/1")
     let restores = try #require(compared["settings"] as? [[String: Any]])
+    // With a password: same device, other device. Without a password: same device, other device.
     #expect(restores.map { $0["arrives"] as? Int } == [18, 14, 18, 0])
     #expect(restores.map { $0["password"] as? Bool } == [true, true, false, false])
     let items = try #require(compared["items"] as? [[String: Any]])
@@ -98,14 +104,14 @@ struct PlanViewTests {
     let advice = try #require(compared["advice"] as? [String: Any])
     #expect(advice["gained_by_password"] as? Int == 14 && advice["never_here"] as? Int == 4)
     #expect(advice["brought_by_password"] as? Int == 0)
+    let current = try #require(compared["current"] as? [String: Bool])
+    #expect(current == ["password": false, "same_device": false])
     try sandbox.backUp(to: "b.tar")
     let encryptedComparison = try sandbox.object(
       sandbox.succeed("plan b.tar --to new-phone --compare --json --password-file .bp"))
     let adviceOnEncrypted = try #require(encryptedComparison["advice"] as? [String: Any])
     #expect(adviceOnEncrypted["gained_by_password"] as? Int == 0)
     #expect(adviceOnEncrypted["brought_by_password"] as? Int == 14)
-    let current = try #require(compared["current"] as? [String: Bool])
-    #expect(current == ["password": false, "same_device": false])
   }
 
   @Test("A comparison of a damaged backup fits in 80 columns, and --by-app shows the damaged item's number")
@@ -176,9 +182,14 @@ struct PlanViewTests {
     #expect(try sandbox.object(text)["summary"] as? NSDictionary == plan["summary"] as? NSDictionary)
     let refused = try sandbox.keyhaul("restore b.tar --to new-phone --plan r --password-file .bp --yes")
     #expect(refused.status == 16 && refused.errors.contains("its names were left out"))
+  }
+
+  @Test("A saved plan of a device cannot be carried out")
+  func planOfDevice() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("plan old-phone --to new-phone -o d -q")
-    let planOfDevice = try sandbox.keyhaul("restore b.tar --to new-phone --plan d --password-file .bp --yes")
-    #expect(planOfDevice.status == 16 && unwrapped(planOfDevice.errors).contains("not from a backup"))
+    let refused = try sandbox.keyhaul("restore b.tar --to new-phone --plan d --password-file .bp --yes")
+    #expect(refused.status == 16 && unwrapped(refused.errors).contains("not from a backup"))
   }
 
   @Test("A plan of many items is short, and planning again gives the same result")
@@ -201,6 +212,7 @@ struct PlanViewTests {
     try sandbox.backUp("many", to: "many.tar")
     let text = try sandbox.succeed("plan many.tar --to new-phone --password-file .bp")
     #expect(text.split(separator: "\n").count < 80)
+    // The 1,000 items of the classes ak and ck move. Ten of them are shown.
     #expect(text.contains("… 990 more (-v shows all)"))
     #expect(try sandbox.succeed("plan many.tar --to new-phone --password-file .bp") == text)
     #expect(

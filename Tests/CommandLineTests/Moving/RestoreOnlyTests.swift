@@ -13,6 +13,7 @@ struct RestoreOnlyTests {
   @Test("With merge, the selected items are restored, and other items on the target stay", arguments: [false, true])
   func selected(usesPlan: Bool) throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
+    // Both items have the account `anna`. An index may be listed twice.
     try sandbox.write(Array(#"{"indexes": [2, 10, 2]}"#.utf8), to: "few")
     var flags = "--only few --existing merge --password-file .bp"
     if usesPlan {
@@ -73,7 +74,7 @@ struct RestoreOnlyTests {
         == "Restored 1 item to new-phone in one step; 2 removed.\n")
   }
 
-  @Test("A restore of a part of a saved plan is rejected if it would remove items that the whole plan keeps")
+  @Test("With a saved plan, --only is rejected if the restore would remove items that the complete plan keeps")
   func planned() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")
@@ -91,6 +92,7 @@ struct RestoreOnlyTests {
   func refused() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let deviceBefore = try sandbox.contents(of: "new-phone")
+    // The backup has 18 items, with the indexes 0 to 17.
     let cases: [(text: String, status: Int32)] = [
       (#"{"indexes": [18]}"#, 64), (#"{"indexes": [-1]}"#, 64), (#"{"indexes": [0.5]}"#, 14), ("[]", 14), ("", 14),
       (#"{"indexes": ["0"]}"#, 14), (#"{"indexes": [0], "more": 1}"#, 14), (#"{"items": [0]}"#, 14), ("{}", 14),

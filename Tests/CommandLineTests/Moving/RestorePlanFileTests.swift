@@ -219,8 +219,8 @@ struct RestorePlanFileTests {
     #expect(plan.contains("Saved to p. To do exactly this:\n"), "\(plan)")
   }
 
-  @Test("A plan that would be rejected shows no restore command, and names that cannot be copied are omitted")
-  func restoreCommands() throws {
+  @Test("A saved plan that would be rejected is called a report, and no restore command is shown")
+  func report() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
     try sandbox.succeed("backup old-phone -o plain/ --no-password -q")
@@ -231,14 +231,18 @@ struct RestorePlanFileTests {
       ),
       "\(plan)")
     #expect(try sandbox.keyhaul("restore plain --to new-phone --plan p --yes").status == 14)
-    try sandbox.backUp(to: "b.tar")
+  }
+
+  @Test("If a plan's name contains a line break, the suggested restore command has PLAN in its place")
+  func nameWithLineBreak() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let planWithLineBreak = try sandbox.succeed("plan b.tar --to new-phone --password-file .bp -o 'a\nb'")
     #expect(
       planWithLineBreak.hasSuffix("To do exactly this:\n  keyhaul restore b.tar --to new-phone --plan PLAN\n"),
       "\(planWithLineBreak)")
   }
 
-  @Test("The restore command for a plan names the device folder if it was given")
+  @Test("Suggested commands name the device folder if it was given")
   func folders() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let shown = try sandbox.keyhaul("device show nobody --home away/")

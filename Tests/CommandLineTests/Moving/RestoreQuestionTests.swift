@@ -72,6 +72,7 @@ struct RestoreQuestionTests {
     // Only the item of the other process was added.
     try sandbox.succeed("item delete new-phone --service later --yes -q")
     let items = try sandbox.succeed("item find new-phone --json --reveal")
+    // The items come first in `deviceBefore`.
     #expect(deviceBefore.hasPrefix(items))
   }
 
@@ -94,7 +95,9 @@ struct RestoreQuestionTests {
         == "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind.\n")
   }
 
-  @Test("Replacing the backup during the question makes the plan stale", arguments: ["b.tar", "b"])
+  @Test(
+    "Replacing or moving the backup during the question makes the plan stale, but an equal copy does not",
+    arguments: ["b.tar", "b"])
   func anotherBackup(name: String) throws {
     let sandbox = try PhoneSandbox()
     let isFolder = name == "b"
@@ -119,7 +122,7 @@ struct RestoreQuestionTests {
     #expect(copied.status == 0, "\(copied)")
   }
 
-  @Test("Nothing is restored to a device that is locked or erased during the question")
+  @Test("Nothing is restored to a device that is locked, erased or replaced during the question")
   func lockedMeanwhile() throws {
     let sandbox = try sandbox()
     let locked = try run(line, duringQuestion: "keyhaul device lock new-phone -q", in: sandbox)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Restores to a device and to a Simulator")
 struct RestoreTargetTests {
-  /// A kind of damage to the backup.
+  /// A kind of damage to the backup, or none.
   enum Damage: String, CaseIterable, Sendable {
     case none, noStatus, unfinished, changedKeychain, cutKeychain, noKeychain, cutManifestPlist, cutManifestDatabase,
       changedClassKey, missingClass7, damagedUnusedClassKey, brokenSeal

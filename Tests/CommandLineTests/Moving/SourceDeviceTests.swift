@@ -5,11 +5,11 @@ import Testing
 
 @Suite("Source devices of backups")
 struct SourceDeviceTests {
-  private static let password = "--password-file .bp"
+  private static let passwordFlag = "--password-file .bp"
 
   /// Returns the section of a plan about the items of the source device that are not in the backup.
   private func notInBackup(_ line: String, in sandbox: PhoneSandbox) throws -> [String: Any] {
-    let document = try sandbox.object(sandbox.succeed("\(line) \(Self.password) --json"))
+    let document = try sandbox.object(sandbox.succeed("\(line) \(Self.passwordFlag) --json"))
     return try #require(document["not_in_backup"] as? [String: Any], "\(line)")
   }
 
@@ -29,7 +29,7 @@ struct SourceDeviceTests {
         "vault key": "needs-authentication",
       ])
     #expect(
-      try sandbox.succeed("plan b.tar --to new-phone \(Self.password)").contains(
+      try sandbox.succeed("plan b.tar --to new-phone \(Self.passwordFlag)").contains(
         "Never in a backup (4)\n  x generic      wallet · card 4"))
   }
 
@@ -41,17 +41,18 @@ struct SourceDeviceTests {
     try sandbox.backUp("phone", to: "complete.tar")
     try sandbox.succeed("device create copy -q")
     for target in ["", "--to copy"] {
-      #expect(try sandbox.keyhaul("plan complete.tar \(target) --exit-code \(Self.password)").status == 0, "\(target)")
+      #expect(
+        try sandbox.keyhaul("plan complete.tar \(target) --exit-code \(Self.passwordFlag)").status == 0, "\(target)")
     }
     try sandbox.succeed("item add phone --service b.example --account anna --biometry --secret-command 'printf x' -q")
     try sandbox.backUp("phone", to: "incomplete.tar")
     for target in ["", "--to copy"] {
-      let outcome = try sandbox.keyhaul("plan incomplete.tar \(target) --exit-code \(Self.password)")
+      let outcome = try sandbox.keyhaul("plan incomplete.tar \(target) --exit-code \(Self.passwordFlag)")
       #expect(outcome.status == 2, "\(target): \(outcome)")
-      #expect(try sandbox.keyhaul("plan incomplete.tar \(target) \(Self.password)").status == 0)
+      #expect(try sandbox.keyhaul("plan incomplete.tar \(target) \(Self.passwordFlag)").status == 0)
     }
     // Without the source device, the item is not known.
-    let withoutDevice = try sandbox.keyhaul("plan incomplete.tar --exit-code \(Self.password) --home elsewhere")
+    let withoutDevice = try sandbox.keyhaul("plan incomplete.tar --exit-code \(Self.passwordFlag) --home elsewhere")
     #expect(withoutDevice.status == 0, "\(withoutDevice)")
   }
 
@@ -68,7 +69,7 @@ struct SourceDeviceTests {
     // 22 items, plus two new items, minus one deleted item. 17 of the 18 items in the backup still exist.
     #expect(section["total"] as? Int == 23 && section["in_backup"] as? Int == 17 && section["never"] as? Int == 5)
     #expect(section["since"] as? Int == 1 && section["changed"] as? Int == 1 && section["gone"] as? Int == 1)
-    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
+    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.passwordFlag) -v"))
     #expect(
       text.contains(
         "old-phone has changed since the backup: 1 item on it is not in the backup, 1 item differs and 1 item of the backup "
@@ -83,7 +84,7 @@ struct SourceDeviceTests {
   func erased() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("device erase old-phone --yes -q")
-    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v"))
+    let text = unwrapped(try sandbox.succeed("plan b.tar \(Self.passwordFlag) -v"))
     #expect(
       text.contains(
         "18 items of the backup are no longer on it, so other items that the backup omits may be gone "
@@ -92,7 +93,7 @@ struct SourceDeviceTests {
     #expect(text.contains("A backup cannot show items left out of it: keyhaul explain never-in-backup"))
     #expect(text.contains("Items that old-phone had when the backup was made, but no longer has, are not counted."))
     #expect(text.contains("x never in a backup not known not known"))
-    let document = try sandbox.object(sandbox.succeed("plan b.tar \(Self.password) --json"))
+    let document = try sandbox.object(sandbox.succeed("plan b.tar \(Self.passwordFlag) --json"))
     let outlooks = try #require(document["futures"] as? [[String: Any]])
     #expect(outlooks.count == 2 && outlooks.allSatisfy { $0["never_in_backup"] is NSNull })
     #expect(try notInBackup("plan b.tar", in: sandbox)["gone"] as? Int == 18)
@@ -102,7 +103,8 @@ struct SourceDeviceTests {
   func source() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.devices.run("mkdir away && mv devices/old-phone away/")
-    #expect(unwrapped(try sandbox.succeed("plan b.tar \(Self.password) -v")).contains("never in a backup not known"))
+    #expect(
+      unwrapped(try sandbox.succeed("plan b.tar \(Self.passwordFlag) -v")).contains("never in a backup not known"))
     for line in ["plan b.tar --source ./away/old-phone", "plan b.tar --to new-phone --source ./away/old-phone"] {
       #expect(try notInBackup(line, in: sandbox)["never"] as? Int == 4, "\(line)")
     }
@@ -113,16 +115,16 @@ struct SourceDeviceTests {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.devices.run("mkdir away && mv devices/old-phone away/")
     try sandbox.succeed("device create other --from old-phone -q")
-    let withOther = try sandbox.keyhaul("plan b.tar --source other \(Self.password)")
+    let withOther = try sandbox.keyhaul("plan b.tar --source other \(Self.passwordFlag)")
     #expect(withOther.status == 64 && withOther.output.isEmpty, "\(withOther)")
     #expect(withOther.errors.contains("other did not make b.tar"))
     #expect(
       unwrapped(withOther.errors).contains("its key decrypts none of the items that need a device's hardware key"))
     let ofDevice = try sandbox.keyhaul("plan other --source other")
     #expect(ofDevice.status == 64 && ofDevice.errors.hasPrefix("error: --source is for backups only\n"), "\(ofDevice)")
-    #expect(try sandbox.keyhaul("plan b.tar --source nobody \(Self.password)").status == 10)
+    #expect(try sandbox.keyhaul("plan b.tar --source nobody \(Self.passwordFlag)").status == 10)
     try sandbox.devices.run("keyhaul --home away device lock old-phone -q")
-    let locked = try sandbox.keyhaul("plan b.tar --source ./away/old-phone \(Self.password)")
+    let locked = try sandbox.keyhaul("plan b.tar --source ./away/old-phone \(Self.passwordFlag)")
     #expect(locked.status == 15, "\(locked)")
   }
 
@@ -138,29 +140,29 @@ struct SourceDeviceTests {
     let record = String(decoding: try sandbox.read("devices/twin/device.json"), as: UTF8.self)
     let changedRecord = record.replacing(try udid(of: "twin"), with: sourceUDID)
     try sandbox.write(Array(changedRecord.utf8), to: "devices/twin/device.json")
-    let document = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.password)"))
+    let document = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.passwordFlag)"))
     #expect(document["not_in_backup"] == nil && document["tried_hardware"] as? Bool == false)
   }
 
   @Test("With --exit-code, items missing from the backup count as a loss")
   func exitCode() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
-    #expect(try sandbox.keyhaul("plan b.tar --to old-phone \(Self.password) --exit-code").status == 2)
-    #expect(try sandbox.keyhaul("plan b.tar --to old-phone \(Self.password)").status == 0)
+    #expect(try sandbox.keyhaul("plan b.tar --to old-phone \(Self.passwordFlag) --exit-code").status == 2)
+    #expect(try sandbox.keyhaul("plan b.tar --to old-phone \(Self.passwordFlag)").status == 0)
   }
 
   @Test("An item that a restore made synchronizable counts as the same item")
   func synchronized() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let sectionBefore = try notInBackup("plan b.tar --to new-phone", in: sandbox)
-    let restored = try sandbox.succeed("restore b.tar --to old-phone --yes \(Self.password) --json")
+    let restored = try sandbox.succeed("restore b.tar --to old-phone --yes \(Self.passwordFlag) --json")
     #expect(restored.contains("inferred-synchronizable"))
     let sectionAfter = try notInBackup("plan b.tar --to new-phone", in: sandbox)
     #expect(sectionBefore["in_backup"] as? Int == 18 && sectionAfter["in_backup"] as? Int == 18)
     for member in ["since", "changed", "gone"] {
       #expect(sectionAfter[member] as? Int == 0, "\(member): \(sectionAfter)")
     }
-    let text = try sandbox.succeed("plan b.tar --to old-phone -v \(Self.password)")
+    let text = try sandbox.succeed("plan b.tar --to old-phone -v \(Self.passwordFlag)")
     #expect(text.contains("inferred-synchronizable: it already syncs on the target"), "\(text)")
   }
 }

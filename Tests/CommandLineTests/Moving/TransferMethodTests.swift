@@ -95,22 +95,22 @@ struct TransferMethodTests {
   func unusableOnAnyNewPhone() throws {
     let sandbox = try sandbox()
     let (newDeviceWarnings, sameDeviceWarnings) = (["migrates-but-unusable": 1], ["use-not-known": 1])
-    let password = "--password-file .bp"
+    let passwordFlag = "--password-file .bp"
 
-    let plan = try sandbox.object(sandbox.succeed("plan rules.tar \(password) --json"))
+    let plan = try sandbox.object(sandbox.succeed("plan rules.tar \(passwordFlag) --json"))
     let outlooks = try #require(plan["futures"] as? [[String: Any]])
     #expect(outlooks.map { $0["by_warning"] as? [String: Int] } == [newDeviceWarnings, sameDeviceWarnings])
-    let text = unwrapped(try sandbox.succeed("plan rules.tar \(password) -v"))
+    let text = unwrapped(try sandbox.succeed("plan rules.tar \(passwordFlag) -v"))
     #expect(
       text.contains(
         "1 of the items that move has the format of a key that only the Secure Enclave of every-rule can use, and is "
           + "unusable on a new iPhone."))
     #expect(text.contains("Kept either way, but unusable on a new iPhone (1) migrates-but-unusable: "), "\(text)")
-    let page = try sandbox.succeed("plan rules.tar \(password) --format html -o -")
+    let page = try sandbox.succeed("plan rules.tar \(passwordFlag) --format html -o -")
     #expect(page.contains("1 unusable there") && page.contains("1 whose keys may not work there"))
 
     let compared = try sandbox.object(
-      sandbox.succeed("plan rules.tar --to every-rule-target \(password) --compare --json"))
+      sandbox.succeed("plan rules.tar --to every-rule-target \(passwordFlag) --compare --json"))
     for restore in try #require(compared["settings"] as? [[String: Any]]) {
       let hasPassword = try #require(restore["password"] as? Bool)
       let isSameDevice = try #require(restore["same_device"] as? Bool)
@@ -118,7 +118,7 @@ struct TransferMethodTests {
       let expectedWarnings = isSameDevice ? sameDeviceWarnings : hasPassword ? newDeviceWarnings : nil
       #expect(restore["by_warning"] as? [String: Int] == expectedWarnings, "\(restore)")
     }
-    let comparison = try sandbox.succeed("plan rules.tar --to every-rule-target \(password) --compare")
+    let comparison = try sandbox.succeed("plan rules.tar --to every-rule-target \(passwordFlag) --compare")
     #expect(comparison.contains("  migrates-but-unusable (1): "), "\(comparison)")
     #expect(comparison.contains("  use-not-known (1): "), "\(comparison)")
   }
@@ -145,6 +145,11 @@ struct TransferMethodTests {
     #expect(summary["by_warning"] as? [String: Int] == ["use-not-known": 1])
     let text = try sandbox.succeed("plan rules.tar --to every-rule --password-file .bp")
     #expect(text.contains("of them 1 whose keys may not work"))
+  }
+
+  @Test("Why states whether the value of an item is a Secure Enclave key")
+  func enclaveKeyInExplanation() throws {
+    let sandbox = try sandbox()
     let enclaveKey = try explanation(of: "every-rule --account migrates-but-unusable", in: sandbox)
     #expect(enclaveKey["holds_enclave_key"] as? Bool == true)
     let password = try explanation(of: "every-rule --account identical", in: sandbox)

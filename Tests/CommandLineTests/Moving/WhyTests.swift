@@ -208,6 +208,11 @@ struct WhyTests {
     let document = try sandbox.keyhaul("why b.tar --service nothing --password-file .bp --json")
     #expect(document.status == 4)
     #expect((try sandbox.object(document.output)["stories"] as? [Any])?.isEmpty == true)
+  }
+
+  @Test("A search without an attribute, a password for a device, and a missing password are rejected")
+  func refusedSearches() throws {
+    let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     #expect(try sandbox.keyhaul("why b.tar --password-file .bp").status == 64)
     #expect(try sandbox.keyhaul("why b.tar --app chat --password-file .bp").status == 64)
     #expect(try sandbox.keyhaul("why old-phone --account anna --password-file .bp").status == 64)
@@ -220,6 +225,7 @@ struct WhyTests {
     for line in ["b.tar --service '*' --to new-phone --password-file .bp", "old-phone --service '*'"] {
       for flag in ["-v", "--json", "-vv"] {
         let outcome = try sandbox.keyhaul("why \(line) \(flag)")
+        // The beginnings of secrets of old-phone.
         for secret in ["hunter2", "push-9f2c71d0a4", "4929-0000", "plum-orchard", "JBSWY3DPEHPK3PXP"] {
           #expect(!(outcome.output + outcome.errors).contains(secret))
         }
@@ -245,6 +251,7 @@ struct WhyTests {
       let otherKindOutcome = try sandbox.keyhaul("\(command) b --server imap.example.org")
       #expect(otherKindOutcome.status == 0 && !otherKindOutcome.errors.contains(message), "\(otherKindOutcome)")
     }
+    // No other item can have this index.
     #expect(try sandbox.keyhaul("why b --item 3").status == 0)
   }
 }

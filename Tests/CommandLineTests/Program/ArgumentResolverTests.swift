@@ -36,7 +36,7 @@ struct ArgumentResolverTests {
 
   private func status(_ body: () throws -> Void) -> CommandExitStatus? { thrownError(body)?.status }
 
-  @Test("A backup is any existing path, or standard input")
+  @Test("A backup is any existing path or standard input, and a device's name means the device")
   func backup() throws {
     #expect(try resolver.backup("family.backup") == .backup(path: "family.backup"))
     #expect(try resolver.backup("photos") == .backup(path: "photos"))

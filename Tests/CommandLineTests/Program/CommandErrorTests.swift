@@ -9,8 +9,8 @@ struct CommandErrorTests {
     .wrongPassword, "cannot open family.backup: the password is wrong", why: "it unlocks none of the 11 class keys",
     try: "the password set when the backup was made; it is not the device's passcode")
 
-  @Test("An error has three lines: what happened, why, and what to try")
-  func threeLines() {
+  @Test("An error has a line for what happened, and then a line for the reason")
+  func reason() {
     #expect(
       failure.lines(style: .plain, showsCode: false).prefix(2) == [
         "error: cannot open family.backup: the password is wrong", "  why: it unlocks none of the 11 class keys",
@@ -39,6 +39,7 @@ struct CommandErrorTests {
   func code() {
     #expect(failure.lines(style: .plain, showsCode: true)[0].hasPrefix("error: cannot open family.backup"))
     let detailed = failure.lines(style: .plain, showsCode: true).joined(separator: " ")
+    // The exit code for a wrong password.
     #expect(detailed.contains("12"))
     #expect(!failure.lines(style: .plain, showsCode: false).joined().contains("12"))
   }

@@ -74,7 +74,7 @@ struct CommandLineParsingTests {
   }
 
   @Test(
-    "Waiting times have units",
+    "Waiting times have a unit, and are at most 24 hours",
     arguments: [
       ("0", .zero), ("30s", .seconds(30)), ("2m", .seconds(120)), ("1h", .seconds(3600)), ("500ms", .milliseconds(500)),
       ("24h", .seconds(86_400)), ("25h", nil), ("30", nil), ("-1s", nil), ("s", nil), ("1.5s", nil),
@@ -85,7 +85,7 @@ struct CommandLineParsingTests {
   }
 
   @Test(
-    "Iteration counts may have separators",
+    "Iteration counts may have separators, and are from 1 to 4,294,967,295",
     arguments: [
       ("10000000", 10_000_000), ("10,000,000", 10_000_000), ("0", nil), ("-1", nil), ("4294967296", nil), ("", nil),
     ]

@@ -59,6 +59,7 @@ struct CommittedChangeTests {
   func closedPipe() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b.tar")
+    // The command `:` ends without reading its input.
     let outcome = try sandbox.devices.run(
       "(keyhaul restore b.tar --to new-phone --password-file .bp --yes; echo $? > code) | :; cat code")
     #expect(outcome.output == "5\n")

@@ -12,6 +12,7 @@ struct MissingHomeTests {
     sandbox = try PhoneSandbox()
     try sandbox.backUp(to: "b/")
     try sandbox.backUp(to: "b.tar")
+    // The new password. The password of the backups is in `.bp`.
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
   }
 
@@ -20,7 +21,7 @@ struct MissingHomeTests {
   }
 
   @Test("Commands work without HOME if they need no device, or if the device is given as a path")
-  func without() throws {
+  func commandsWithoutDeviceFolder() throws {
     for line in [
       "plan b --password-file .bp", "plan b.tar --password-file .bp", "plan b b.tar --password-file .bp",
       "verify b --password-file .bp", "verify b b.tar --password-file .bp", "inspect b",

@@ -20,6 +20,7 @@ private struct HiddenSystemPart {
 
   /// Runs the program without the part, with arguments in shell syntax.
   func run(_ arguments: String, in sandbox: PhoneSandbox) throws -> BuiltProgram.Outcome {
+    // The inner shell gets the program's command line as `$0` of the outer shell.
     try sandbox.devices.run("\(try #require(namespace)) sh -c '\(line) && exec sh -c \"$0\"' \"keyhaul \(arguments)\"")
   }
 

@@ -57,7 +57,7 @@ struct ProgramTests {
     #expect(!piped.output.contains("\u{1B}"))
   }
 
-  @Test("Text is wrapped at the width of the terminal")
+  @Test("Text is wrapped at the width in COLUMNS")
   func width() throws {
     let narrow = try withProgram { try $0.run(["explain", "device-bound"], environment: ["COLUMNS": "40"]) }
     #expect(narrow.output.split(separator: "\n").allSatisfy { $0.count <= 40 })
@@ -118,8 +118,9 @@ struct ProgramTests {
       for name in ["old-phone", "new-phone"] { #expect(try program.run(["device", "create", name]).status == 0) }
       let script = try program.run(["completions", "bash"]).output
       let request = try #require(script.firstMatch(of: /---completion device unlock -- [^\s")]+/))
-      let words = String(request.0).split(separator: " ").map(String.init)
-      let outcome = try program.run(words + ["0", "0", "keyhaul", "device", "unlock", ""])
+      let requestArguments = String(request.0).split(separator: " ").map(String.init)
+      // The first number is the index of the completed word, and the second the cursor's position in the word.
+      let outcome = try program.run(requestArguments + ["0", "0", "keyhaul", "device", "unlock", ""])
       #expect(outcome.status == 0)
       #expect(outcome.output.split(separator: "\n") == ["new-phone", "old-phone"])
     }

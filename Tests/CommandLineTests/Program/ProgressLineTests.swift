@@ -31,6 +31,7 @@ struct ProgressLineTests {
     line.end()
     line.end()
     terminal.collect(milliseconds: 50)
+    // The cursor returns to the start of the line, and the line is cleared.
     #expect(terminal.transcript.hasSuffix("\r\u{1B}[K"))
     #expect(!terminal.transcript.contains("\n"))
   }

@@ -39,7 +39,7 @@ struct PromptTests {
     #expect(shown == "New password for family.backup: \nagain: \n")
   }
 
-  @Test("Two different entries set nothing, and the terminal's settings are restored")
+  @Test("Two different entries of a new secret are an error, and are not shown")
   func differ() throws {
     let (failure, shown) = try typing(["hunter2", "hunter3"]) { session in
       thrownError { _ = try session.password(try NewPasscodeFlags.parse([]), of: "old-phone") }

@@ -7,7 +7,7 @@ import Testing
 /// The messages that `-q` does not suppress.
 @Suite("Warnings with -q")
 struct QuietTests {
-  private static let password = "--password-file .bp"
+  private static let passwordFlag = "--password-file .bp"
 
   private func sandbox() throws -> PhoneSandbox {
     try PhoneSandbox(named: "a sealed backup") { sandbox in try sandbox.backUp(to: "b/") }
@@ -19,7 +19,7 @@ struct QuietTests {
   func silent(command: String) throws {
     let sandbox = try sandbox()
     try sandbox.devices.run("echo more >> b/Manifest.db; rm b/Keyhaul.seal")
-    let line = "\(command) \(Self.password)"
+    let line = "\(command) \(Self.passwordFlag)"
     let normal = try sandbox.keyhaul(line)
     #expect(normal.errors.hasPrefix("warning: b has changed since the source device wrote it\n"), "\(normal)")
     #expect(
@@ -30,12 +30,11 @@ struct QuietTests {
 
   @Test(
     "A backup that differs from its seal is reported with a warning even with -q",
-    arguments: ["plan", "inspect --list", "plan --to new-phone"])
+    arguments: ["plan b", "inspect b --list", "plan b --to new-phone"])
   func seal(command: String) throws {
     let sandbox = try sandbox()
     try sandbox.devices.run("echo >> b/Info.plist")
-    let words = command.split(separator: " ", maxSplits: 1).map(String.init)
-    let line = "\(words[0]) b \(words.dropFirst().joined()) \(Self.password)"
+    let line = "\(command) \(Self.passwordFlag)"
     let normal = try sandbox.keyhaul(line)
     let quiet = try sandbox.keyhaul("\(line) -q")
     #expect(quiet.errors.hasPrefix("warning: b has changed since it was sealed\n"), "\(quiet)")

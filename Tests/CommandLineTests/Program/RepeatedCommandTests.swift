@@ -158,7 +158,7 @@ struct RepeatedCommandTests {
     }
   }
 
-  @Test("A repeated rekey writes nothing")
+  @Test("A rekey to the same password writes nothing, unless it has another iteration count")
   func rekey() throws {
     let sandbox = try Self.sandbox()
     let line = "rekey folder \(Self.passwordFlag) --new-password-file .bp --json"

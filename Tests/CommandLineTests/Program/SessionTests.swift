@@ -48,6 +48,7 @@ struct SessionTests {
       common: try CommonOptions.parse([]), environment: [:], output: full.fileDescriptor, errors: -1)
     try session.print("result")
     session.info("note")
+    // The error stays, so a second flush throws it again.
     for _ in 0..<2 {
       #expect(
         thrownError { try session.flush() }

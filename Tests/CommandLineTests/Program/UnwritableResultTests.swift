@@ -75,8 +75,8 @@ struct UnwritableResultTests {
   @Test("Every command is tested with an output that cannot be written")
   func everyCommand() {
     for leaf in AllCommands.leaves() {
-      let words = leaf.words.joined(separator: " ")
-      #expect(Self.lines.contains { $0 == words || $0.hasPrefix(words + " ") }, "\(words)")
+      let name = leaf.words.joined(separator: " ")
+      #expect(Self.lines.contains { $0 == name || $0.hasPrefix(name + " ") }, "\(name)")
     }
   }
 }

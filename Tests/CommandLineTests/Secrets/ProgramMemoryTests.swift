@@ -63,8 +63,8 @@
         let uid = try Data(contentsOf: sandbox.devices.appending(path: "d/hardware.uid"))
         let deviceKey = try HardwareUID(Secret(copying: uid)).deviceKey()
         var needles = [
-          MemoryScan.Needle(name: "hardware", bytes: Array(uid)),
-          MemoryScan.Needle(name: "hardware key", bytes: try deviceKey.withKey { $0.withBytes(Array.init) }),
+          MemoryScan.Needle(name: "hardware UID", bytes: Array(uid)),
+          MemoryScan.Needle(name: "device key", bytes: try deviceKey.withKey { $0.withBytes(Array.init) }),
         ]
         let encrypted = try BackupArchive.open(.path(sandbox.home.appending(path: "b").path))
         let encryptedKey = try encrypted.unlock(password: Secret(utf8: password))

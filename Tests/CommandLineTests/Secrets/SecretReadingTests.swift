@@ -161,7 +161,7 @@ struct SecretReadingTests {
     #expect(failure?.message == "standard input cannot be both the backup and the password")
   }
 
-  @Test("Without a usable terminal, the error gives advice")
+  @Test("Without a terminal or with --no-input, the error for a missing password says why Keyhaul cannot ask")
   func noControllingTerminal() throws {
     let withoutTerminal = thrownError { _ = try password(try TestSession(), []) }
     #expect(

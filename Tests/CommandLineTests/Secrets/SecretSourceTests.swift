@@ -31,7 +31,7 @@ struct SecretSourceTests {
   }
 
   @Test(
-    "Two flags of the same kind are rejected",
+    "Two flags for the same secret are rejected",
     arguments: [
       ["--password-fd", "3", "--password-file", "x"], ["--password-file", "x", "--password-command", "y"],
       ["--password-fd", "3", "--password-command", "y"],

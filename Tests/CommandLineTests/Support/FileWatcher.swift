@@ -19,7 +19,8 @@ final class FileWatcher {
   /// - Parameters:
   ///   - directories: The directories to watch, with their subdirectories, on the file system of `linkDirectory`.
   ///   - linkDirectory: A directory for the links.
-  ///   - isWatched: Whether to keep a file with this path.
+  ///   - isWatched: Whether to watch the file or directory at a path relative to the watched directory. For a directory,
+  ///     both this path and the path with a slash at its end must be watched.
   init(in directories: [URL], keptIn linkDirectory: URL, where isWatched: @escaping @Sendable (String) -> Bool) throws {
     self.linkDirectory = linkDirectory
     try FileManager.default.createDirectory(at: linkDirectory, withIntermediateDirectories: true)

@@ -25,6 +25,7 @@ struct OldBackup {
     self.directory = directory
     try sandbox.succeed("backup \(device) -o \(directory)/ --no-password -q")
     let keychain = try sandbox.read("\(directory)/\(PhoneSandbox.keychainPath)")
+    // Both files have five bytes.
     let (plainText, maliciousText) = (Array("plain".utf8), Array("malic".utf8))
     let files: [(domain: String, path: String, bytes: [UInt8])] = [
       ("KeychainDomain", "keychain-backup.plist", keychain), (domain, "Library/plain.txt", plainText),

@@ -24,6 +24,7 @@ final class PhoneSandbox: Sendable {
 
   init() throws { devices = try DeviceSandbox(copyOf: Self.original.get().devices) }
 
+  /// Creates the two phones. Only `original` does this.
   private init(new: Void) throws {
     devices = try DeviceSandbox()
     devices.removeAtExit()

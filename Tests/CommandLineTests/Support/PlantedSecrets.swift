@@ -45,17 +45,17 @@ private struct MultiplePatternSearch {
 
   /// Returns the names of the patterns that the data contains.
   func names(in data: Data) -> Set<String> {
-    var found: Set<String> = []
+    var names: Set<String> = []
     data.withUnsafeBytes { bytes in
       for start in 0..<max(bytes.count - 1, 0) {
         for pattern in beginnings[Int(bytes[start]) << 8 | Int(bytes[start + 1])]
         where start + pattern.bytes.count <= bytes.count
           && pattern.bytes.indices.allSatisfy({ bytes[start + $0] == pattern.bytes[$0] })
         {
-          found.insert(pattern.name)
+          names.insert(pattern.name)
         }
       }
     }
-    return found
+    return names
   }
 }

@@ -21,10 +21,10 @@ final class PseudoTerminal {
 
   /// The descriptor on which the test types and reads.
   private let controller: Int32
-  /// The descriptor of the terminal itself, which stays open so that the terminal outlives the programs on it.
+  /// The descriptor of the terminal itself. It stays open, because the terminal must outlive the programs on it.
   private let terminal: Int32
-  /// The length that the transcript had when the last line was typed, in bytes of UTF-8. Prompts up to there are
-  /// answered.
+  /// The length that the transcript had when the last line was typed, in bytes of UTF-8. Prompts before this
+  /// length are answered.
   private var answeredByteCount = 0
 
   /// Opens a pseudo-terminal of 24 lines.

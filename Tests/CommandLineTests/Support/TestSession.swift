@@ -7,16 +7,16 @@ import TestSupport
 /// A session whose streams are files, so that a test can read them.
 final class TestSession {
   let directory: URL
-  private let temporary: TemporaryDirectory
+  private let temporaryDirectory: TemporaryDirectory
   let session: Session
   private let outputFile: FileHandle
   private let errorFile: FileHandle
 
   init(_ flags: [String] = [], environment: [String: String] = [:], terminalPath: String = "/nonexistent/tty") throws {
-    let directory = try TemporaryDirectory()
-    (temporary, self.directory) = (directory, directory.url)
+    let temporaryDirectory = try TemporaryDirectory()
+    (self.temporaryDirectory, directory) = (temporaryDirectory, temporaryDirectory.url)
     func stream(_ name: String) throws -> FileHandle {
-      try FileHandle(forWritingTo: try directory.write([], to: name))
+      try FileHandle(forWritingTo: try temporaryDirectory.write([], to: name))
     }
     outputFile = try stream("output")
     errorFile = try stream("errors")

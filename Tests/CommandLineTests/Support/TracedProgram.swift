@@ -3,8 +3,8 @@
   import Glibc
   import TestSupport
 
-  /// The built program under `ptrace`, so that a test can search its memory at prompts and at its end: after `exit` or a
-  /// fatal signal, but before the system frees the memory.
+  /// The built program under `ptrace`. A test can search the program's memory at prompts, and at its end: after `exit` or
+  /// a fatal signal, but before the system frees the memory.
   struct TracedProgram {
     /// A closure that inspects the process with the given process ID.
     typealias Inspection = (_ process: Int32) throws -> Void

@@ -175,8 +175,8 @@ final class WorkflowRunner {
   private func checkOut(_ step: Workflow.Step) throws -> BuiltProgram.Outcome {
     guard step.uses == "actions/checkout@v4" else { return try sandbox.run("echo 'no such action' >&2; exit 1") }
     let directory = step.with["path"].map { workspace.appending(path: $0) } ?? workspace
-    // A checkout without an input for the repository gets the workflow's own repository. Others are simulated: Keyhaul's
-    // has only its package file, and any other one is empty.
+    // A checkout without an input for the repository gets the workflow's own repository. Other repositories are
+    // simulated: Keyhaul's has only its package file, and any other repository is empty.
     let isKeyhaul = step.with["repository"]?.hasSuffix("/keyhaul") == true
     let contents = isKeyhaul ? ["Package.swift": ""] : step.with["repository"] == nil ? repository : [:]
     // A checkout replaces the directory.
