@@ -6,12 +6,12 @@ struct ItemLabel: Sendable {
   let name: String
   /// The second name of the item, usually the account; `nil` if there is none.
   let account: String?
-  /// Whether the item is encrypted and its name unknown.
+  /// Whether the item is encrypted, and neither its name nor its access group is known.
   let isEncrypted: Bool
 
   init(_ identity: ItemDescriptor, index: Int?) {
     let names = identity.names
-    isEncrypted = identity.isEncrypted && names.isEmpty
+    isEncrypted = identity.isEncrypted && names.isEmpty && identity.accessGroup == nil
     let indexOrKind = index.map { "item \($0)" } ?? identity.kind.noun
     name = names.first ?? (isEncrypted ? "encrypted \(indexOrKind)" : "unnamed \(indexOrKind)")
     account = names.dropFirst().first
