@@ -80,7 +80,7 @@ extension FileSystem {
   }
 
   private func linkTarget(of path: String) throws(Errno) -> String? {
-    // Linux has no longer targets (PATH_MAX).
+    // No target on Linux is longer (PATH_MAX).
     var buffer = [CChar](repeating: 0, count: 4_096)
     let count = try perform(.read) { _ in
       try buffer.withUnsafeMutableBufferPointer {

@@ -35,7 +35,7 @@ extension FileSystem {
   /// Returns the target of a symbolic link, or `nil` if it is not UTF-8.
   package func linkTarget(of name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) -> String? {
     let raw = parent.raw
-    // Linux has no longer targets (PATH_MAX).
+    // No target on Linux is longer (PATH_MAX).
     var buffer = [CChar](repeating: 0, count: 4_096)
     let count = try perform(.read) { _ in
       try buffer.withUnsafeMutableBufferPointer { try SystemCalls.linkTarget(name, in: raw, into: $0) }

@@ -58,7 +58,8 @@ package final class ServedDevice: Sendable {
 
   /// Reads the pairing file. If there is none that can be read, creates one with a new key.
   ///
-  /// - Throws: `.closed` if the files cannot be read or written; the log has the reason.
+  /// - Throws: `.closed` if the system cannot read the file, or if no key can be created; the log has the reason. A new
+  ///   file that cannot be written is logged, but is not an error.
   func pairingFile() throws(WireError) -> PairingFile {
     try pairingLock.withLock { (_) throws(WireError) in try readPairings() }
   }

@@ -32,8 +32,8 @@ struct ActualOutcomes {
     let isMissing = matches.certain.isEmpty && expectation.fate != .absent
     let encryptedCount = Self.count(
       isMissing ? allPositions(in: matches.possible) : unexpectedPositions(in: matches.possible, for: expectation))
-    // If no item may match, or the matcher has a star, encrypted items can make the expectation unmet. Otherwise, the
-    // items that certainly match decide.
+    // Encrypted items can make the expectation unmet if it is that no item matches, or if the matcher has a star.
+    // Otherwise, the items that certainly match decide.
     let concernsEncryptedItems = expectation.fate == .absent || expectation.matcher.canMatchSeveral
     guard isMissing || encryptedCount > 0 && concernsEncryptedItems else { return unmetOfItems }
     let unmetWithoutItem = PlanExpectation.Unmet(

@@ -16,7 +16,8 @@ package struct AppName: Sendable, Hashable {
 
   /// The level of knowledge about the owner.
   package let kind: Kind
-  /// The name of the app, or the access group. Untrusted, because it comes from a backup. Empty if neither is known.
+  /// The name of the app, or the access group without a team's prefix. Untrusted, because it comes from a backup. Empty
+  /// if neither is known.
   package let text: String
   /// The team identifier at the start of the access group; `nil` unless the kind is `teamGroup`.
   package var team: String?

@@ -83,8 +83,8 @@ struct SecItemMatcher {
     }
   }
 
-  /// Returns the item of a row; `nil` if the row can never be decrypted, or if its decrypted attributes do
-  /// not match the query, although the columns do.
+  /// Returns the item of a row; `nil` if the row can never be decrypted, or if the decrypted item belongs to another
+  /// access group than the row's column states.
   private mutating func matchingItem(_ row: KeychainRow, _ query: ItemQuery) throws(KeyhaulError) -> KeychainItem? {
     switch row.content {
     case .item(let item): return query.matches(item) ? item : nil
