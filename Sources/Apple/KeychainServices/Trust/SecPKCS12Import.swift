@@ -34,8 +34,8 @@ nonisolated(unsafe) public let kSecImportItemIdentity: CFString = "identity"
 public func SecPKCS12Import(
   _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
-  // A doubly optional string. It is `nil` if the option is missing. The inner string is `nil` if the option is not
-  // text.
+  // A doubly optional string. It is `nil` if the option is missing. The inner string is `nil` if the option is not a
+  // string.
   let option = options.object(forKey: kSecImportExportPassphrase).map { try? SecItemValue($0 as AnyObject).stringValue }
   guard let passphrase = option ?? "" else { return errSecParam }
   let password = Secret(utf8: passphrase)

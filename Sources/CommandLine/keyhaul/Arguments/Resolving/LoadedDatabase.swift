@@ -124,7 +124,7 @@ struct LoadedDatabase {
     zip(earlier.all, FileStatuses(of: path).all).allSatisfy { before, after in
       switch (before, after) {
       case (nil, nil): true
-      // Compares only the content, because SQLite may change the owner of a log to the owner of the database.
+      // Ignores changes of the owner, because SQLite may change the owner of a log to the owner of the database.
       case (let before?, let after?): after.hasUnchangedBytes(since: before)
       // SQLite creates an empty log when it opens a database.
       case (let file?, nil), (nil, let file?): file.byteCount == 0

@@ -25,7 +25,8 @@ struct NDJSONFormatter: ResultFormatter {
 /// Formats the results as one JSON document (`backup-list/1`).
 struct JSONListFormatter: ResultFormatter {
   let verb: String
-  /// The folder that was the only argument; `nil` if the argument is not a folder or there are several arguments.
+  /// The folder of backups that was the only argument; `nil` if the argument is something else, there are several
+  /// arguments, or the paths are in a list.
   let folder: String?
   let hasSummary = true
 

@@ -104,7 +104,8 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   private func isUnlocked(_ archive: BackupArchive, withPasswordOf inputs: ResumeInputs, _ session: Session) -> Bool {
     let passwords = session.availablePasswords
     guard command.usesPassword, !passwords.isEmpty else { return true }
-    // No password decrypted the backup in the earlier run, so the earlier result applies only if none can now.
+    // No password decrypted the backup in the earlier run. If the backup is encrypted, a password may do so now, and the
+    // earlier result does not apply.
     guard let identifier = inputs.password else { return !archive.isEncrypted && !archive.hasFalseClaim }
     return locks.withLock(for: identifier) {
       if passwords.contains(where: { $0.isKnown(as: identifier) }) { return true }

@@ -58,7 +58,7 @@ struct Explain: NumericArgumentCommand {
       try: similarPage.map { "keyhaul explain \($0.id)" } ?? "keyhaul explain")
   }
 
-  /// Returns the usage error for an error number of Apple's that has no page. It suggests the nearest number with a page.
+  /// Returns the usage error for an error number of Apple's that has no page. It names the nearest number with a page.
   private static func unexplained(_ name: AppleErrorName) -> CommandError {
     let nearestPage = name.nearest
     switch name.domain {

@@ -21,7 +21,7 @@ extension BackupUnlocker {
   struct BackupForOutlook {
     let backup: UnlockedBackup
     let restoreOutlook: RestoreOutlook
-    /// The name of the device whose device key was tried; `nil` if no key was tried.
+    /// The device whose key was tried, as its name or "the device whose key was given"; `nil` if no key was tried.
     let hardwareKeyDevice: String?
     let oneTimePasswords: OneTimePasswordSources
   }

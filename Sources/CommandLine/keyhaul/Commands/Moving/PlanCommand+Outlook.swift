@@ -45,7 +45,7 @@ extension PlanCommand {
     /// The argument that names the source in suggested commands; `nil` if the source is a stream.
     let argument: String?
     let productType: String?
-    /// The name of the device whose device key was tried; `nil` if no key was tried.
+    /// The device whose key was tried, as its name or "the device whose key was given"; `nil` if no key was tried.
     let hardwareKeyDevice: String?
     let isDamaged: Bool
     var oneTimePasswords: OneTimePasswordSources?

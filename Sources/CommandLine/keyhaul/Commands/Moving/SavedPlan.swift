@@ -33,7 +33,7 @@ struct SavedPlan {
   }
 
   /// Rejects a plan that was made for a different backup, device or revision. Also rejects a plan that cannot be carried
-  /// out because it is redacted or was not made from a backup. Called before asking for a password.
+  /// out because it was edited, is redacted or was not made from a backup. Called before asking for a password.
   func check(_ loaded: LoadedBackup, _ device: DeviceSession) throws(CommandError) {
     if let obstacle = file.obstacle { throw staleError(device.name, because: obstacle) }
     if document.source.digest != loaded.archive.digest {
