@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Names of key classes")
 struct KeyClassTests {
-  @Test("Key generations do not change the meaning of a class, and are named after it")
+  @Test("A key generation does not change the meaning of a class, and the class's name states it")
   func generations() {
     for (number, protection, name) in [
       (6, ProtectionClass.whenUnlocked, "6 (when unlocked)"),

@@ -9,7 +9,7 @@ import VirtualDevice
 
 @Suite("Descriptions of items")
 struct ItemDescriptionTests {
-  @Test("Only the reasons that concern this copy of an item count as damage")
+  @Test("A reason counts as damage if the item or its key is damaged, but not if a rule excludes the item")
   func damage() {
     let damage: Set<Reason> = [.noClassKey, .tagMismatch, .malformed, .unsupportedVersion]
     for reason in Reason.allCases { #expect(reason.isDamage == damage.contains(reason)) }

@@ -45,7 +45,7 @@ struct UnprovenKeyTests {
   }
 
   @Test(
-    "After a rekey with a wrong key that the user accepted, no message names the phone, and only the wrong key matches")
+    "After a rekey with an accepted wrong key, only that key matches, and no message says that the phone's key does")
   func accepted() throws {
     let sandbox = try Self.sandbox()
     let rekeyed = try sandbox.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")

@@ -307,7 +307,7 @@ struct VerifyAndDiffTests {
     #expect(withItself["same"] as? Int == 18)
   }
 
-  @Test("Diff cannot compare items that are encrypted in a backup without a password, and exits with 3")
+  @Test("Diff cannot compare items encrypted in a backup without a password, and --exit-code makes it exit with 3")
   func incomparable() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "a.tar")
     try sandbox.succeed("backup old-phone -o plain.tar --no-password -q")

@@ -75,17 +75,17 @@ struct FourDigitStory {
     #expect(phone.perform { keys.readKey(named: "key") }.status == errSecItemNotFound)
   }
 
-  @Test("A copied device directory without its device key, or with another device's, cannot be unlocked")
+  @Test("A copied device directory without its hardware key, or with another device's, cannot be unlocked")
   func copiedDirectory() throws {
     let phone = try phone("0007")
     let otherPhone = try self.phone("1234")
     try phone.restart()
     let directory = try TemporaryDirectory()
-    for (name, deviceKeyFile) in [("no-key", nil), ("other-key", otherPhone.device.directory + "/hardware.uid")] {
+    for (name, keyFile) in [("no-key", nil), ("other-key", otherPhone.device.directory + "/hardware.uid")] {
       let copy = directory.path(name)
       try FileManager.default.copyItem(atPath: phone.device.directory, toPath: copy)
       try FileManager.default.removeItem(atPath: copy + "/hardware.uid")
-      if let deviceKeyFile { try FileManager.default.copyItem(atPath: deviceKeyFile, toPath: copy + "/hardware.uid") }
+      if let keyFile { try FileManager.default.copyItem(atPath: keyFile, toPath: copy + "/hardware.uid") }
       let device = try DeviceSet(path: directory.path, environment: phone.device.environment).device(DeviceName(name))
       for guess in ["0007", "1234", ""] {
         #expect(try errorCode { _ = try PasscodeGuesser.open(device, with: [guess]) } == .deviceDamaged, "\(name)")
