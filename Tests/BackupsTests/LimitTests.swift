@@ -30,7 +30,7 @@ struct LimitTests {
     return try #require(byteCounts.max())
   }
 
-  @Test("The number of entries is limited, also in a zip")
+  @Test("The number of entries is limited in a tar and in a zip")
   func entryCount() throws {
     // The sample has five files.
     try expectLimit(5) { $0.entryCount = $1 }
@@ -60,7 +60,7 @@ struct LimitTests {
     #expect(categories.contains(errorWithStandardLimit.category))
   }
 
-  @Test("A name that exceeds the limit is hostile")
+  @Test("A name that exceeds the limit is rejected as hostile")
   func pathLength() throws {
     // The longest name is "51/" and the 40 digits of an identifier.
     try expectLimit(43, set: { $0.pathByteCount = $1 }, code: .hostile)
@@ -89,7 +89,7 @@ struct LimitTests {
     let archive = try BackupArchive.open(.path(directory.path(source)))
     let namesBefore = try FileManager.default.contentsOfDirectory(atPath: directory.path)
     var limits = BackupLimits()
-    // The limit applies to entries of a container while they are read, so the copy must be reached first.
+    // The source is opened with the standard limits, so only the copy can exceed this limit.
     limits.propertyListByteCount = try largestPropertyListByteCount()
     _ = try BackupRewriter(system: .real, limits: limits).convert(
       archive, at: directory.path(source), to: .file(directory.path("copy.tar"), .tar))
@@ -176,6 +176,7 @@ struct LimitTests {
   @Test("A seal that is too large is broken, and the other parts of the backup are read")
   func sealSize() throws {
     let directory = try TemporaryDirectory()
+    // The seal of zeros is broken in any case. Only the reason tells whether it was too large.
     let seal = (path: "Keyhaul.seal", bytes: [UInt8](repeating: 0, count: 1000))
     try directory.write(packed(try SampleBackup().storedFiles() + [seal]), to: "packed.tar")
     for (limit, isOver) in [(1000, false), (999, true)] {
@@ -192,7 +193,8 @@ struct LimitTests {
   func manyManifests() throws {
     var tar = TarFixture()
     for index in 0..<20 { tar.add("f\(index)/Manifest.db", [UInt8](repeating: 0, count: 1000)) }
-    // The limit of the total counts the keychain's limit twice and the property lists' limit three times.
+    // The total limit is the sum of the limits, with the keychain's counted twice and the property lists' three times:
+    // here 20,000 bytes, as many as the entries have.
     var limits = BackupLimits()
     limits.databaseByteCount = 1000
     limits.oldDatabaseByteCount = 1000

@@ -5,7 +5,7 @@ import KeychainCrypto
 import KeychainFormats
 import TestSupport
 
-/// A small backup with reproducible bytes from a seed.
+/// A small backup whose bytes depend only on a seed.
 struct SampleBackup: ~Copyable {
   static let password = "correct horse"
   static let udid = "4C1F0A2B-9D3E5F60718293A4"
@@ -52,7 +52,8 @@ struct SampleBackup: ~Copyable {
     return try directory.read("packed")
   }
 
-  /// Returns the stored files of a backup with a password. They are created only once, because they are always equal.
+  /// Returns the stored files of the default sample, as `storedFiles()` of an instance does. All tests share them, because
+  /// they are always equal.
   static func storedFiles() throws -> [(path: String, bytes: [UInt8])] { try files.get() }
 
   private static let files = Result { try SampleBackup().storedFiles() }
@@ -95,7 +96,7 @@ func tree(_ path: String) throws -> [String] {
   }
 }
 
-/// Packs files in a tar without a leading directory.
+/// Returns a tar of files, without a leading directory.
 func packed(_ files: [(path: String, bytes: [UInt8])]) -> [UInt8] {
   var tar = TarFixture()
   for file in files { tar.add(file.path, file.bytes) }

@@ -15,7 +15,7 @@ struct VisibleLossTests {
     let sample = try SampleBackup(hasPassword: hasPassword)
     var files = try sample.storedFiles()
     change(&files)
-    return try open(packed(files)).visibleLosses(with: sample.keys)
+    return try open(packed(files)).visibleDamage(with: sample.keys)
   }
 
   @Test("An unchanged backup has no losses", arguments: [true, false])

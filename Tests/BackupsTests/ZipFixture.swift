@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A writer of zip files with any faults and uncompressed entries.
+/// A writer of zip files whose entries are not compressed, and which can have any fault.
 ///
 /// A zip has entries, each with a local header and its content, then the central directory, which repeats the headers,
 /// and an end record. Source: PKWARE APPNOTE, section 4.3.
@@ -96,7 +96,7 @@ struct ZipFixture {
     }
   }
 
-  /// The numbers of the end record: the number of entries, and the size and the offset of the directory.
+  /// The fields of the end record: the number of entries, and the size and the offset of the directory.
   var endRecord: (count: Int, size: Int, offset: Int) { (count, directory.count, entries.count) }
 
   func finished() -> [UInt8] { entries + directory + serialized(endRecord) }
@@ -111,7 +111,7 @@ struct ZipFixture {
   ///
   /// - Parameters:
   ///   - offset: The position of the directory in the 64-bit record, if it differs from the actual one.
-  ///   - endRecord: The numbers of the last record. -1 means that only the 64-bit record has the number.
+  ///   - endRecord: The fields of the last record. -1 means that only the 64-bit record has the value.
   ///   - insertion: Bytes between the 64-bit record and its locator.
   func finishedAsZip64(
     directoryAt offset: Int? = nil, endRecord: (count: Int, size: Int, offset: Int) = (-1, -1, -1),
@@ -126,10 +126,11 @@ struct ZipFixture {
     return entries + directory + zip64Record + insertion + locator + serialized(endRecord)
   }
 
-  /// Returns Info-ZIP's extra field with a UTF-8 name, which replaces the name in a header.
-  func unicodePath(_ name: String, of header: String) -> [UInt8] {
+  /// Returns Info-ZIP's Unicode path field: a UTF-8 name that replaces the header's name, and a checksum of the header's
+  /// name.
+  func unicodePath(_ name: String, replacing headerName: String) -> [UInt8] {
     let version: [UInt8] = [1]
-    let content = version + word(Int(crc32(Array(header.utf8))), 4) + Array(name.utf8)
+    let content = version + word(Int(crc32(Array(headerName.utf8))), 4) + Array(name.utf8)
     return word(ExtraField.unicodePath, 2) + word(content.count, 2) + content
   }
 

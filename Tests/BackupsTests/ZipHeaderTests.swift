@@ -31,7 +31,7 @@ private struct HeaderCase: Sendable, CustomTestStringConvertible {
 /// header in the central directory.
 @Suite("Zip entry headers")
 struct ZipHeaderTests {
-  private static let refused: [HeaderCase] = [
+  private static let rejected: [HeaderCase] = [
     .init(
       testDescription: "another name", local: { _ in .init(name: Array("Manifest.bak".utf8)) }, code: .hostile,
       reason: "\"Manifest.plist\" in the zip's directory and \"Manifest.bak\" in its local header"),
@@ -49,25 +49,26 @@ struct ZipHeaderTests {
       code: .hostile, reason: "in its local header"),
     .init(
       testDescription: "a Unicode path with another name, only in the local header", name: "x.jpg",
-      local: { .init(extra: $0.unicodePath("Manifest.plist", of: "x.jpg")) }, code: .hostile,
+      local: { .init(extra: $0.unicodePath("Manifest.plist", replacing: "x.jpg")) }, code: .hostile,
       reason: "\"Manifest.plist\" in its Unicode path"),
     .init(
       testDescription: "a Unicode path with another name, only in the central directory", name: "x.jpg",
-      extra: { $0.unicodePath("Manifest.plist", of: "x.jpg") }, code: .hostile,
+      extra: { $0.unicodePath("Manifest.plist", replacing: "x.jpg") }, code: .hostile,
       reason: "\"Manifest.plist\" in its Unicode path"),
     .init(
       testDescription: "a Unicode path with another name, in both headers", name: "x.jpg",
-      extra: { $0.unicodePath("Manifest.plist", of: "x.jpg") },
-      local: { .init(extra: $0.unicodePath("Manifest.plist", of: "x.jpg")) }, code: .hostile,
+      extra: { $0.unicodePath("Manifest.plist", replacing: "x.jpg") },
+      local: { .init(extra: $0.unicodePath("Manifest.plist", replacing: "x.jpg")) }, code: .hostile,
       reason: "\"Manifest.plist\" in its Unicode path"),
     .init(
       testDescription: "a Unicode path whose checksum is of another name", name: "x.jpg",
-      local: { .init(extra: $0.unicodePath("Manifest.plist", of: "y.jpg")) }, code: .hostile,
+      local: { .init(extra: $0.unicodePath("Manifest.plist", replacing: "y.jpg")) }, code: .hostile,
       reason: "\"Manifest.plist\" in its Unicode path"),
     .init(
       testDescription: "two Unicode paths that differ", name: "\u{f6}",
-      extra: { $0.unicodePath("\u{e4}", of: "\u{f6}") },
-      local: { .init(extra: $0.unicodePath("\u{e9}", of: "\u{f6}")) }, code: .hostile, reason: "in its Unicode path"),
+      extra: { $0.unicodePath("\u{e4}", replacing: "\u{f6}") },
+      local: { .init(extra: $0.unicodePath("\u{e9}", replacing: "\u{f6}")) }, code: .hostile,
+      reason: "in its Unicode path"),
     .init(
       testDescription: "another size", local: { _ in .init(size: 2) }, code: .damaged, reason: "different sizes"),
     .init(
@@ -102,14 +103,14 @@ struct ZipHeaderTests {
       local: { .init(compressedSize: -1, size: -1, extra: $0.zip64Field(3, 3)) }),
     .init(
       testDescription: "a Unicode path with the same name",
-      extra: { $0.unicodePath("Manifest.plist", of: "Manifest.plist") },
-      local: { .init(extra: $0.unicodePath("Manifest.plist", of: "Manifest.plist")) }),
+      extra: { $0.unicodePath("Manifest.plist", replacing: "Manifest.plist") },
+      local: { .init(extra: $0.unicodePath("Manifest.plist", replacing: "Manifest.plist")) }),
     .init(
       testDescription: "a long extra field of an unknown type",
       local: { _ in .init(extra: [0xFE, 0xCA, 0x58, 0x02] + [UInt8](repeating: 0, count: 600)) }),
   ]
 
-  @Test("A zip is refused if an entry's local header and the central directory differ", arguments: refused)
+  @Test("A zip is rejected if an entry's local header and the central directory differ", arguments: rejected)
   private func mismatchedHeaders(_ entry: HeaderCase) throws {
     let error = try #require(try failure(opening: entry.zip))
     #expect(error.code == entry.code)
@@ -131,15 +132,15 @@ struct ZipHeaderTests {
     for file in try sample.storedFiles() {
       // 0x94 is "\u{f6}" in the character set of old DOS systems.
       let header = [0x94] + Array("/\(file.path)".utf8)
-      // The names are compared even though the checksum in the field is not that of the name in the header.
-      let field = zip.unicodePath("\u{f6}/\(file.path)", of: "")
+      // The checksum in the field does not match the name in the header. The names are compared nevertheless.
+      let field = zip.unicodePath("\u{f6}/\(file.path)", replacing: "")
       zip.add(nameBytes: header, file.bytes, extra: field, local: .init(extra: field))
     }
     let error = try failure(opening: zip.finished())
     #expect(error?.reason.contains("Unicode path") != true, "\(error?.reason ?? "")")
   }
 
-  @Test("A zip is refused if an entry has no local header")
+  @Test("A zip is rejected if an entry has no local header")
   func missingLocalHeader() throws {
     var zip = ZipFixture()
     zip.add("Manifest.plist", [1, 2, 3])
@@ -154,7 +155,7 @@ struct ZipHeaderTests {
     #expect(error.reason == "entry 2 has no local header")
   }
 
-  @Test("A zip whose entries share one long local header is refused")
+  @Test("A zip whose entries share one long local header is rejected")
   func sharedHeader() throws {
     var zip = ZipFixture()
     zip.add(nameBytes: Array("Manifest.plist".utf8), [1], local: .init(extra: [UInt8](repeating: 0, count: 60_000)))
@@ -166,7 +167,7 @@ struct ZipHeaderTests {
       error?.code == .hostile && error?.reason.contains("share a local header") == true, "\(String(describing: error))")
   }
 
-  @Test("A zip with a second central directory before its end record is refused")
+  @Test("A zip with a second central directory before its end record is rejected")
   func secondDirectory() throws {
     var (zip, otherZip) = (ZipFixture(), ZipFixture())
     zip.add("Manifest.plist", [1, 2, 3])

@@ -91,9 +91,10 @@ struct RandomValueTests {
     for number in 0..<Int.random(in: 0...20, using: &random) {
       originalItem[AttributeCode(rawValue: "\(number) \(Self.text(&random))")] = Self.value(&random, depth: 0)
     }
+    // Like a UUID, this protection is not a known class. It must survive nevertheless.
     originalItem[.protection] = .string("DEADBEEF-0000-1111-2222-0123456789AB")
     originalItem.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
-    // A decoded item has the texts of its dates and the order of DER.
+    // Decoding keeps the text of each date, and sorts the attributes as DER does.
     let item = try KeychainItem(derDictionary: originalItem.derDictionary(), kind: .genericPassword)
     let reencoded = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
     #expect(item.roundTripsExactly == item.isPacked)
@@ -104,8 +105,8 @@ struct RandomValueTests {
     for (code, value) in pairs { shuffled[code] = value }
     shuffled.pack()
     #expect(shuffled.roundTripsExactly == item.isPacked)
-    let sorted = try KeychainItem(derDictionary: shuffled.derDictionary(), kind: .genericPassword)
-    #expect(!item.isPacked || sorted.hasSamePackedContent(as: item))
+    let reencodedShuffled = try KeychainItem(derDictionary: shuffled.derDictionary(), kind: .genericPassword)
+    #expect(!item.isPacked || reencodedShuffled.hasSamePackedContent(as: item))
   }
 
   @Test("An item that may change in a round trip does not report an exact round trip", arguments: Obstacle.allCases)
@@ -140,7 +141,7 @@ struct RandomValueTests {
     case secretAmongAttributes, attributeAmongSecrets, large
   }
 
-  @Test("An item like those of devices reports that its encoding fits into 1,000 bytes")
+  @Test("A typical item reports that its encoding fits into 1,000 bytes")
   func plainItem() {
     var item = KeychainItem(kind: .internetPassword)
     item[.account] = .string("alice@example.org")

@@ -27,7 +27,7 @@ struct ComparisonTests {
   /// The number of items of the bundled phone `old-phone`.
   private static let itemCount = 22
 
-  @Test("The comparison for a device equals four real backups and restores")
+  @Test("The comparison for a device equals the results of four real restores")
   func device() throws {
     let setup = try TestSetup(seed: "four")
     let source = try setup.bundled("old-phone")
@@ -57,7 +57,7 @@ struct ComparisonTests {
     #expect(comparison.current == RestoreScenario(hasPassword: true, onSameDevice: false))
   }
 
-  @Test("The comparison for a device does not depend on which backup is simulated first")
+  @Test("The comparison for a device is the same whether the planned backup has a password or not")
   func order() throws {
     let setup = try TestSetup(seed: "order")
     let source = try setup.bundled("old-phone").openTestSession(.reading)
@@ -136,21 +136,23 @@ struct ComparisonTests {
   @Test("The advice is grammatical for every count")
   func adviceForEveryCount() {
     func sentence(
-      _ hasPassword: Bool, arrives: Int = 0, gained: Int = 0, never: Int, sameDeviceOnly: Int, damaged: Int = 0
+      _ hasPassword: Bool, arrivesNow: Int = 0, gainedByPassword: Int = 0, neverToTarget: Int, sameDeviceOnly: Int,
+      damaged: Int = 0
     ) -> String {
       MigrationComparison.Advice(
-        total: arrives + gained + never + damaged, arrivesNow: arrives, gainedByPassword: gained,
-        broughtByPassword: arrives, sameDeviceOnly: sameDeviceOnly,
-        neverToTarget: never, damaged: damaged
+        total: arrivesNow + gainedByPassword + neverToTarget + damaged, arrivesNow: arrivesNow,
+        gainedByPassword: gainedByPassword, lostWithoutPassword: arrivesNow, sameDeviceOnly: sameDeviceOnly,
+        neverToTarget: neverToTarget, damaged: damaged
       ).sentence(for: RestoreScenario(hasPassword: hasPassword, onSameDevice: false))
     }
     #expect(
-      sentence(true, arrives: 6667, never: 3333, sameDeviceOnly: 1250, damaged: 1001)
+      sentence(true, arrivesNow: 6667, neverToTarget: 3333, sameDeviceOnly: 1250, damaged: 1001)
         == "with the password, 6,667 of 11,001 items move, and no more can; 3,333 stay behind in any case; only the "
         + "source device can restore 1,250 of them; 1,001 cannot be read in this copy")
-    #expect(sentence(true, arrives: 2, never: 0, sameDeviceOnly: 0).hasSuffix("; none of these stays behind"))
     #expect(
-      sentence(false, gained: 1, never: 2, sameDeviceOnly: 1)
+      sentence(true, arrivesNow: 2, neverToTarget: 0, sameDeviceOnly: 0).hasSuffix("; none of these stays behind"))
+    #expect(
+      sentence(false, gainedByPassword: 1, neverToTarget: 2, sameDeviceOnly: 1)
         == "with a password, 1 more item would move; 2 stay behind in any case; only the source device can restore 1 of "
         + "them")
   }
@@ -175,7 +177,7 @@ struct ComparisonTests {
 @Suite("Items by app")
 struct ItemsByAppTests {
   @Test(
-    "An access group is shown as its app, its identifier or itself",
+    "An access group is shown as the name of its app, the identifier without the team prefix, or unchanged",
     arguments: [
       ("ABCDE12345.org.example.chat", AppName.Kind.app, "Chat"),
       ("ABCDE12345.org.example.other", .teamGroup, "org.example.other"),
@@ -227,7 +229,8 @@ struct ItemsByAppTests {
     #expect(summaries.prefix(5).map(\.losses.count) == [3, 2, 1, 1, 0])
     #expect(summaries.first { $0.app.text == "com.apple.security.sos" }?.losses.isEmpty == true)
     #expect(summaries.reduce(0) { $0 + $1.migrates.count + $1.staysBehind.count + $1.unreadable.count } == 22)
-    // Without a password everything stays behind, but signing in again is not the right advice.
+    // Without a password everything stays behind, but the losses exclude the items that a backup with a password would
+    // move.
     let planWithoutPassword = try Restorer.plan(
       SimulatedBackup(of: source, hasPassword: false), onto: target, policy: .replace)
     #expect(planWithoutPassword.byApp(AppDirectory([])).reduce(0) { $0 + $1.losses.count } == 7)

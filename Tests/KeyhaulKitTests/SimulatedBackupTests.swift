@@ -42,13 +42,12 @@ struct SimulatedBackupTests {
     }
   }
 
-  /// Checks that the plan of a device has the decisions of its backup's plan, followed by the items that the backup
-  /// excludes.
+  /// Checks that the predicted plan has the same decisions as the real one, and then one for each excluded item.
   private func expectEqual(_ predicted: MigrationPlan, _ real: MigrationPlan, excluded: [MigrationPlan.Decision]) {
     let count = real.decisions.count
     let (inBackup, notInBackup) = (predicted.decisions.prefix(count), predicted.decisions.dropFirst(count))
     #expect(inBackup.map(ComparableDecision.init) == real.decisions.map(ComparableDecision.init))
-    for (predictedDecision, realDecision) in zip(inBackup, real.decisions) where realDecision.item != nil {
+    for (predictedDecision, realDecision) in zip(inBackup, real.decisions) where realDecision.readableIdentity != nil {
       #expect(predictedDecision.identity == realDecision.identity)
     }
     #expect(predicted.removed == real.removed)
@@ -58,7 +57,7 @@ struct SimulatedBackupTests {
     #expect(predicted.decisions.map(\.index) == Array(predicted.decisions.indices))
   }
 
-  @Test("Decrypting an unlocked backup again with a different device key equals decrypting it with only that key")
+  @Test("Reopening a backup with another device key gives the same items as opening it with that key from the start")
   func openedAgain() throws {
     let setup = try TestSetup(seed: "opened again")
     let source = try setup.bundled("every-rule", named: "source")
@@ -81,7 +80,7 @@ struct SimulatedBackupTests {
     }
   }
 
-  @Test("An item takes its key state from the tried item of its class, and keeps its own damage")
+  @Test("An item takes over the key's result from another item of its class; if the key works, its own damage remains")
   func trials() {
     func item(_ opening: BackupItem.Opening, _ classKey: ClassKeyAvailability?) -> BackupItem {
       BackupItem(index: 3, kind: .genericPassword, protection: .whenUnlocked, classKey: classKey, opening: opening)
@@ -91,6 +90,7 @@ struct SimulatedBackupTests {
     let damaged = item(.failed(.malformed("a fault")), nil)
     #expect(ItemSnapshot(item(content, nil).withResult(of: decrypted, at: 3)) == ItemSnapshot(decrypted))
     #expect(ItemSnapshot(item(content, nil).withResult(of: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
+    // Without a key, the item's own damage cannot be known.
     #expect(ItemSnapshot(damaged.withResult(of: undecrypted, at: 3)) == ItemSnapshot(undecrypted))
     #expect(damaged.withResult(of: decrypted, at: 7).index == 7)
     #expect(ItemSnapshot(damaged.withResult(of: decrypted, at: 3)).failure == .malformed("a fault"))
@@ -130,7 +130,7 @@ struct SimulatedBackupTests {
     }
   }
 
-  @Test("A plan of a device names items that stay behind")
+  @Test("A plan from a device names items that stay behind")
   func names() throws {
     let setup = try TestSetup(seed: "names")
     let source = try setup.bundled("old-phone").openTestSession(.reading)
@@ -144,7 +144,7 @@ struct SimulatedBackupTests {
     #expect(plan.summary.total == 22 && plan.summary.migrates == 14)
   }
 
-  @Test("A plan of a device changes neither device")
+  @Test("A plan from a device changes neither device")
   func changesNothing() throws {
     let setup = try TestSetup(seed: "unchanged")
     let source = try setup.bundled("old-phone").openTestSession(.reading)
@@ -157,7 +157,7 @@ struct SimulatedBackupTests {
     #expect(source.record.lastBackup == nil)
   }
 
-  @Test("A plan of a device requires that the device is unlocked, like a backup")
+  @Test("Planning from a device, like a backup, requires it to be unlocked")
   func locked() throws {
     let setup = try TestSetup(seed: "locked")
     let source = try setup.bundled("old-phone").openTestSession()
@@ -179,5 +179,5 @@ struct SimulatedBackupTests {
 
 extension MigrationPlan.Decision {
   /// The identity of the item; `nil` if its names are encrypted.
-  fileprivate var item: ItemDescriptor? { identity.isEncrypted ? nil : identity }
+  fileprivate var readableIdentity: ItemDescriptor? { identity.isEncrypted ? nil : identity }
 }

@@ -24,7 +24,7 @@ struct PhoneTests {
     #expect(try readable() == ["foreground", "background"])
   }
 
-  @Test("A move from a locked phone is an error")
+  @Test("A move from a locked phone throws an error")
   func lockedMove() throws {
     let phone = try Phone()
     try phone.run { SignIn.remember() }
@@ -128,7 +128,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("A phone exists as long as it has a client, even on another thread")
+  @Test("A phone exists as long as it is used by a client, even on another thread")
   func threads() async throws {
     let client = try Phone().client()
     let status = await withCheckedContinuation { continuation in

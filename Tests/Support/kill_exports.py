@@ -61,8 +61,8 @@ def tree(folder):
         if name.parts[0] == PART_FOLDER:
             continue
         status = path.lstat()
-        # The mode of a link depends on the system.
         kind = stat.S_IFMT(status.st_mode)
+        # The mode of a symbolic link depends on the system.
         mode = None if stat.S_ISLNK(status.st_mode) else stat.S_IMODE(status.st_mode)
         modified = None if name.parts[0] in EXPORT_FILES else int(status.st_mtime)
         content = None
@@ -115,8 +115,8 @@ class KillTest:
         self.folder, self.target, self.checks, self.rng = folder, folder / "target", checks, rng
         self.kill_count = self.partial_count = self.tree_count = 0
         write_backup(folder / "backup")
-        (folder / "victim").mkdir()
-        (folder / "victim" / "file").write_bytes(b"keep")
+        (folder / "unrelated").mkdir()
+        (folder / "unrelated" / "file").write_bytes(b"keep")
         (folder / "password").touch(mode=0o600)
         (folder / "password").write_bytes(PASSWORD)
         self.exports = Exports(program, folder)
@@ -129,14 +129,15 @@ class KillTest:
     def surroundings(self):
         """Return what no export may change: the names beside the target, and the trees of other folders."""
         names = sorted(path.name for path in self.folder.iterdir() if path.name not in ("home", "target"))
-        return names, {name: tree(self.folder / name) for name in ("backup", "victim")}
+        return names, {name: tree(self.folder / name) for name in ("backup", "unrelated")}
 
     def kill_some_times(self):
         """Kill up to three exports, one after the other. Compare the written files with the backup after each kill."""
         for _ in range(self.rng.randint(1, 3)):
             self.kill_count += self.exports.kill(self.target, self.rng.uniform(0, self.duration))
             existing = contents(tree(self.target)) if self.target.exists() else {}
-            self.partial_count += 0 < len(existing) < len(contents(self.expected))
+            if 0 < len(existing) < len(contents(self.expected)):
+                self.partial_count += 1
             wrong = [name for name, entry in existing.items() if self.expected.get(name) != entry]
             self.checks.check(not wrong, f"kill {self.kill_count}: files differ from the backup: {wrong[:3]}")
 
@@ -173,8 +174,8 @@ def main():
             test.complete()
     checks.check(
         test.kill_count >= arguments.kills,
-        f"{test.kill_count} of {arguments.kills} kills were sent to a running program")
-    checks.check(test.partial_count > 0, "some kills were after some of the files were written")
+        f"only {test.kill_count} of {arguments.kills} kills hit a running program")
+    checks.check(test.partial_count > 0, "no kill came while only some of the files were written")
     print(
         f"{test.kill_count} kills over {test.duration:.2f} s, {test.partial_count} of them with some of the files "
         f"written; {test.tree_count} complete trees"

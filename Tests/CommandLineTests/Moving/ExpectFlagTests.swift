@@ -12,7 +12,7 @@ struct ExpectFlagTests {
   }
 
   @Test("Plan exits with 0 if all expectations are met. If not, it exits with 2 and prints a line for each miss")
-  func verdicts() throws {
+  func exitCodes() throws {
     let sandbox = try SnapshotTests.sandbox()
     try writeExpectation("stays-behind", to: "stays.json", in: sandbox)
     let met = try sandbox.keyhaul("plan old-phone --to new-phone --expect stays.json")
@@ -51,6 +51,7 @@ struct ExpectFlagTests {
         == "missed: account push token: expected absent, which cannot be known: 3 encrypted items in the plan have no "
         + "name\n\(note)0 of 1 expectation met.\n")
     let document = try sandbox.object(sandbox.keyhaul("\(plan) --expect absent.json --json").output)
+    // `sealed` is the number of encrypted items.
     #expect((document["misses"] as? [[String: Any]])?.first?["sealed"] as? Int == 3)
   }
 

@@ -95,7 +95,7 @@ struct CommandLineParsingTests {
   }
 
   @Test(
-    "Errors of the parser have the message, reason and advice of the program's own errors",
+    "Parser errors look like the program's own errors: a message, a reason and advice",
     arguments: [
       ("bakup old", "keyhaul has no command \"bakup\"", nil, "keyhaul backup"),
       ("device lisst", "keyhaul device has no command \"lisst\"", nil, "keyhaul device list"),

@@ -32,7 +32,7 @@ struct LeakTests {
   /// Returns the modes of a line in a quick run: the first mode, and for every third line also a second mode.
   static func quickModes(ofLine index: Int) -> [String] {
     let modes = modes(ofLine: index)
-    return modes.prefix(1) + (index.isMultiple(of: 3) ? [modes[1 + index / 3 % 2]] : [])
+    return modes.prefix(1) + (index.isMultiple(of: 3) ? [modes[1 + (index / 3) % 2]] : [])
   }
 
   /// Command lines that succeed and others that fail, in the order in which they are run.
@@ -162,6 +162,7 @@ struct LeakTests {
 
   /// Starts to watch the files that commands write, except in devices' folders and password files.
   private func watchFiles(in sandbox: PhoneSandbox) throws -> FileWatcher {
+    // Hard links in this folder keep the contents of files that a command deletes.
     let linkDirectory = sandbox.home.deletingLastPathComponent().appending(path: "kept")
     return try FileWatcher(in: [sandbox.home], keptIn: linkDirectory) { path in
       !path.hasPrefix("devices/") && path != ".bp" && path != ".np"
@@ -248,8 +249,8 @@ struct LeakTests {
     let watcher = try watchFiles(in: sandbox)
     try sandbox.backUp(to: "b.tar")
     var printed = Data()
-    // Two of the 20 items are never in a backup, because their class is akpu. CSV has at least the nine secrets of the
-    // others that are text.
+    // Two of the 20 items are never in a backup, because their class is akpu. A CSV contains at least the secrets that are
+    // text: nine of the other 18.
     let exports: [(source: String, output: String, secretCount: Int)] = [
       ("b.tar --password-file .bp", "revealed.json", 18), ("old-phone", "revealed2.json", 20),
       ("b.tar --password-file .bp", "revealed.csv", 9),
@@ -264,7 +265,7 @@ struct LeakTests {
     var contents = try watcher.contents().filter { !$0.key.contains("revealed") }
     contents["the printed output"] = printed
     #expect(planted.locations(in: contents) == [])
-    // The search would also find an unencrypted hardware key.
+    // As a control, check that the search does find a hardware key.
     let uid = try sandbox.read("devices/old-phone/hardware.uid")
     var hardwareKey = PlantedSecrets()
     hardwareKey.add("the hardware key", uid)

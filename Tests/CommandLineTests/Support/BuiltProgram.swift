@@ -19,8 +19,8 @@ struct BuiltProgram {
   /// A temporary folder: the working directory, which contains the device folder.
   let home: URL
 
-  /// The folder of the tested program. This is the program that `KEYHAUL_TESTED_PROGRAM` names, such as the release program,
-  /// or else the program beside the test bundle.
+  /// The folder of the tested program: the program that `KEYHAUL_TESTED_PROGRAM` names, such as a release build, or else
+  /// the program beside the test bundle.
   static var directory: URL {
     if let path = ProcessInfo.processInfo.environment["KEYHAUL_TESTED_PROGRAM"] {
       return URL(filePath: path).deletingLastPathComponent()
@@ -84,8 +84,8 @@ struct BuiltProgram {
     ChildProcess(Self.directory.appending(path: "keyhaul").path, arguments, environment: environment(), in: home.path)
   }
 
-  /// Returns the program as a process that starts once a file exists, because a short command may end before it is
-  /// observed.
+  /// Returns the program as a process that waits for a file before it starts. Without waiting, a short command could end
+  /// before the test observes it.
   func process(_ arguments: [String], waitingFor path: String) -> ChildProcess {
     let line = #"until [ -e "$0" ]; do sleep 0.01; done; exec "$@""#
     let program = Self.directory.appending(path: "keyhaul").path

@@ -16,7 +16,7 @@ struct MaliciousDumpTests {
     }
   }
 
-  @Test("The encrypted keychain of a backup is rejected as such, not as an unknown dump")
+  @Test("The encrypted keychain of a backup is rejected as a backup's keychain, not as an unknown dump")
   func backupKeychain() {
     #expect(
       errorCode(plist("<dict><key>genp</key>\(entries(data("v_Data", "x") + data("v_PersistentRef", "y")))</dict>"))
@@ -40,7 +40,7 @@ struct MaliciousDumpTests {
       (String(repeating: "[", count: 100_000), .dumpOverLimit),
       ("<plist>" + String(repeating: "<array>", count: 100_000), .dumpOverLimit),
     ])
-  func refused(_ text: String, _ expected: KeyhaulError.Code) {
+  func rejected(_ text: String, _ expected: KeyhaulError.Code) {
     #expect(errorCode(Array(text.utf8)) == expected)
   }
 
@@ -65,6 +65,7 @@ struct MaliciousDumpTests {
 
   @Test("Values of wrong types make attributes unusable, but not the item")
   func wrongTypes() throws {
+    // After the item, the dictionary has two entries that are not items.
     let dump = try KeychainDump(
       parsing: plist(
         "<dict><key>genp</key>"

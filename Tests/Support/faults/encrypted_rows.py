@@ -7,7 +7,8 @@ from . import DAMAGED, SUCCESS, Fault, flip_bit, verify_and_plan
 
 
 def encrypted_row_fault(
-    name, summary, exit_codes, *messages, change=None, file_name=KEYCHAIN, encode=in_base64, salt=SALT, properties=None
+    name, summary, exit_codes, *messages, change=None, domain_and_path=KEYCHAIN, encode=in_base64, salt=SALT,
+    properties=None
 ):
     """Return a fault of a backup with encrypted records.
 
@@ -18,7 +19,8 @@ def encrypted_row_fault(
     def edit(rows):
         encrypt_rows(rows)
         if change is not None:
-            row = next(row for row in rows if tuple(row[1:3]) == file_name)
+            # Columns 1 and 2 are the domain and the path.
+            row = next(row for row in rows if tuple(row[1:3]) == domain_and_path)
             row[RECORD_COLUMN] = change(row[RECORD_COLUMN])
     return Fault(f"ios-10.0-{name}", summary, exit_codes, messages, "ios-10.0",
                  edits={"rows": edit, "sql": properties or ios_10_0_properties(salt=salt)})
@@ -52,13 +54,14 @@ def record_faults():
     yield encrypted_row_fault(
         "record-no-base64", "the keychain's record is not base64", verify_and_plan(DAMAGED), "not a multiple of 16",
         change=lambda record: "*" + record[1:-1])
+    # This fault has no message to expect.
     yield encrypted_row_fault(
         "record-empty", "the keychain's record is empty", verify_and_plan(DAMAGED), change=lambda record: b""
     )
     yield encrypted_row_fault(
         "notes-record-cut", "the size of an ordinary file's record is not a multiple of 16",
         {"verify": DAMAGED, "plan": SUCCESS}, "not a multiple of 16", change=lambda record: record[:-5], encode=bytes,
-        file_name=NOTES)
+        domain_and_path=NOTES)
 
 
 def faults():

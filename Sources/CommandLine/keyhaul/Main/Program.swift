@@ -119,7 +119,7 @@ struct Program {
       return session.finalStatus(status)
     } catch {
       let failure = session.errorAfterChange(error)
-      if isInDemo, failure.isClosedPipe { return .signal(Errno.closedPipeSignal) }
+      if isInDemo, failure.isClosedPipe { return .closedPipe }
       return session.fail(failure)
     }
   }

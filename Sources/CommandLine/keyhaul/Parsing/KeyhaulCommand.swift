@@ -7,9 +7,10 @@ protocol KeyhaulCommand: ParsableCommand {
   var common: CommonOptions { get }
   /// The output formats that the command supports.
   static var formats: [OutputFormat] { get }
-  /// Whether `--format` may name the format of a file while `--json` asks for a document about it.
+  /// Whether `--json` is allowed together with `--format`, which then names the format of a file.
   static var allowsJSONWithFormat: Bool { get }
-  /// The options that control messages and the style of the result.
+  /// The options that control messages and the style of the result. They differ from `common` only if `--format` names
+  /// the format of a file.
   var messageOptions: CommonOptions { get }
 }
 
@@ -47,8 +48,8 @@ extension KeyhaulCommand {
       discussion: helpScreen.examples.isEmpty
         ? "" : "Examples:\n" + helpScreen.examples.map { "  " + $0 }.joined(separator: "\n"),
       helpNames: .long)
-    // Marks the command as a subcommand. The parser would read the arguments of a root command twice, to find a request
-    // for a completion script. Only the output of `--experimental-dump-help` changes.
+    // Without this, the parser takes the command for a root command and reads its arguments twice, looking for a request
+    // for a completion script. The only other effect is on the output of `--experimental-dump-help`.
     configuration._superCommandName = "keyhaul"
     return configuration
   }

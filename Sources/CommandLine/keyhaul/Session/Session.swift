@@ -176,7 +176,7 @@ final class Session {
 
   static func writeFailure(_ error: Errno) -> CommandError {
     if error.isClosedPipe {
-      var failure = CommandError(.signal(Errno.closedPipeSignal), "the program that reads the result has ended")
+      var failure = CommandError(.closedPipe, "the program that reads the result has ended")
       (failure.isSilent, failure.isClosedPipe) = (true, true)
       return failure
     }

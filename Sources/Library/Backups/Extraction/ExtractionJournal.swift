@@ -10,13 +10,14 @@ import SystemPackage
 /// of the first unfinished one, which limits the memory.
 final class ExtractionJournal: Sendable {
   /// The maximum number of distributed entries that are not in the manifest yet.
-  private static let maximumAheadCount = 2_048
+  private static let maximumPendingCount = 2_048
   /// The number of files at which a batch is synced. If files are slow, a batch is synced earlier, with fewer files.
   private static let batchCount = 512
   /// The time after which a batch is synced even if it is not full.
   private static let batchPatience = Duration.milliseconds(500)
   private static let reportInterval = DispatchTimeInterval.milliseconds(50)
 
+  /// A result. `wasKept` is whether an earlier run has written the file.
   private typealias Extracted = (record: ExtractedRecord, wasKept: Bool)
 
   private struct State: ~Copyable {
@@ -42,11 +43,11 @@ final class ExtractionJournal: Sendable {
   private let system: FileSystem
   private let state: Locked<State>
   private let isStopped = Atomic<Bool>(false)
-  private let readByteCount = Atomic<Int64>(0)
+  private let readByteCounter = Atomic<Int64>(0)
   /// The number of entries that may still be distributed.
   ///
-  /// It is created with zero and then signaled. libdispatch ends the process if a semaphore is released with a smaller
-  /// value than at its creation, which a stopped extraction would otherwise do.
+  /// It is created with zero and then signaled. libdispatch ends the process if a semaphore is deallocated while its value
+  /// is below its initial value. A stopped extraction would cause that if the initial value were not zero.
   private let capacity = DispatchSemaphore(value: 0)
   /// Signaled when a batch is full.
   private let batches = DispatchSemaphore(value: 0)
@@ -68,7 +69,7 @@ final class ExtractionJournal: Sendable {
     try system.writeAll(bytes, to: file.raw)
     self.count = count
     state = Locked(State(file, byteCount: bytes.count))
-    for _ in 0..<Self.maximumAheadCount { capacity.signal() }
+    for _ in 0..<Self.maximumPendingCount { capacity.signal() }
   }
 
   /// Returns the position of the next entry to extract, or `nil` if no entry is left or the extraction was stopped.
@@ -110,12 +111,12 @@ final class ExtractionJournal: Sendable {
     }
   }
 
-  /// Syncs a full batch on the thread that records its last entry.
+  /// Syncs the batch if it is full. Called if the caller's thread also extracts the files.
   func flushFullBatch() {
     if batches.wait(timeout: .now()) == .success { flushBatch() }
   }
 
-  /// Wakes the thread that syncs batches, possibly for the last time.
+  /// Wakes the thread in `flush(until:reporting:)`, so that it checks `isFinished` again.
   func wake() { batches.signal() }
 
   /// Syncs the recorded entries, and writes them to the manifest.
@@ -160,10 +161,10 @@ final class ExtractionJournal: Sendable {
   }
 
   /// Adds to the number of bytes that were read.
-  func add(_ byteCount: Int64) { readByteCount.wrappingAdd(byteCount, ordering: .relaxed) }
+  func addReadBytes(_ byteCount: Int64) { readByteCounter.wrappingAdd(byteCount, ordering: .relaxed) }
 
-  /// The progress in stored bytes.
-  var finishedByteCount: Int64 { readByteCount.load(ordering: .relaxed) }
+  /// The number of bytes that were read, for the progress.
+  var readByteCount: Int64 { readByteCounter.load(ordering: .relaxed) }
 
   var hasStopped: Bool { isStopped.load(ordering: .acquiring) }
 

@@ -149,7 +149,7 @@ final class ExtractionWorker {
       let isInBackup = entry.isStored || record?.needsPayload == false
       if isInBackup, let content = try unchangedContent(of: listedEntry, in: directory) {
         wasKept = true
-        job.journal.add(content.byteCount)
+        job.journal.addReadBytes(content.byteCount)
         return .written(content)
       }
       return try write(listedEntry, payload, into: directory)
@@ -232,9 +232,9 @@ extension ExtractionWorker {
           throw KeyhaulError(.unwritable, error.reason)
         }
         try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try digest.update(chunk) }
-        job.journal.add(Int64(chunk.count))
+        job.journal.addReadBytes(Int64(chunk.count))
       }
-      job.journal.add(reading.scan.storedByteCount - reading.scan.plainByteCount)
+      job.journal.addReadBytes(reading.scan.storedByteCount - reading.scan.plainByteCount)
       return (reading, try translatingErrors(in: "SHA-256") { () throws(DataProtectionError) in try digest.finish() })
     } catch {
       if let writeError { throw .stop(job.folder.explain(writeError)) }

@@ -112,7 +112,7 @@ package struct FileExtractor: Sendable {
     let journal = job.journal
     let total = job.plan.byteCount
     func report() {
-      guard !journal.hasStopped, !progress(min(journal.finishedByteCount, total), total) else { return }
+      guard !journal.hasStopped, !progress(min(journal.readByteCount, total), total) else { return }
       journal.stop(KeyhaulError(.interrupted, "it was stopped"))
     }
     let runningWorkers = DispatchGroup()

@@ -37,13 +37,13 @@ package enum ContainerFormat: String, Sendable, CaseIterable {
   var isCompressedTar: Bool { self == .gzippedTar || self == .zstandardTar }
 
   /// Returns the format for a file's extension, or `nil` if the extension is unknown.
-  package static func named(by fileName: String) -> ContainerFormat? {
+  package static func format(forFileName fileName: String) -> ContainerFormat? {
     let name = fileName.lowercased()
     return allCases.first { $0.fileExtensions.contains(where: name.hasSuffix) }
   }
 
   /// Creates the format for a file's extension, or a tar if the extension is unknown.
-  package init(fileName: String) { self = Self.named(by: fileName) ?? .tar }
+  package init(fileName: String) { self = Self.format(forFileName: fileName) ?? .tar }
 }
 
 /// The location from which a backup is read.
@@ -61,7 +61,8 @@ package enum BackupDestination: Sendable, Hashable {
   case directory(String)
   /// A container file, which is replaced if this is allowed.
   case file(String, ContainerFormat)
-  /// A tar on an open descriptor, such as standard output. The descriptor stays open. Written bytes cannot be undone.
+  /// A tar on an open descriptor, such as standard output. The descriptor stays open. Bytes that were written
+  /// cannot be taken back.
   case stream(descriptor: Int32)
 
   /// Creates a destination as the command line does. A path that ends with `/`, or at which a directory exists, is a

@@ -2,7 +2,7 @@ import Basics
 
 /// The name of a container's entry as bytes, which may not be text.
 ///
-/// Names with different Unicode forms are different, as they are to tar programs.
+/// Names that differ only in their Unicode normalization are different names, as for tar programs.
 package struct EntryName: Hashable, Sendable {
   package let bytes: ArraySlice<UInt8>
 
@@ -67,6 +67,7 @@ package struct EntryName: Hashable, Sendable {
 /// Returns a name in quotes for an error.
 package func quoted(_ name: EntryName) -> String {
   guard name.text == nil else { return quoted(name.shown) }
-  // Each backslash begins an escape, because names with backslashes are refused.
+  // In `shown`, only escapes contain backslashes, because names with backslashes are rejected. `quoted` doubles the
+  // backslashes, and this undoes it.
   return quoted(name.shown).replacing("\\\\x", with: "\\x")
 }

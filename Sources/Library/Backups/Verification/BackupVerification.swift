@@ -355,35 +355,37 @@ extension BackupVerification {
 }
 
 extension BackupArchive {
-  /// Returns the losses that are visible without reading all files, for operations that change a backup without
+  /// Returns the damage that is visible without reading all files, for operations that change a backup without
   /// verifying it. The texts are clauses, such as "2 listed files are not stored".
   ///
   /// - Parameter keys: The keys for `fileList(with:)`.
-  package func visibleLosses(with keys: ClassKeys) -> [String] {
+  package func visibleDamage(with keys: ClassKeys) -> [String] {
     do throws(KeyhaulError) {
       let list = try fileList(with: keys)
-      return try losses(listedIn: list, with: keys)
+      return try damage(listedIn: list, with: keys)
     } catch {
       return ["its manifest cannot be read: \(error.reason)"]
     }
   }
 
-  private func losses(
+  private func damage(
     listedIn list: FileList, with keys: ClassKeys
   ) throws(KeyhaulError) -> [String] {
-    var losses: [String] = []
+    var clauses: [String] = []
     let missingCount = try list.listing(against: try storedFiles()).missingCount
     if missingCount > 0 {
-      losses.append(
+      clauses.append(
         "\(HumanReadable.count(missingCount, "listed file")) \(missingCount == 1 ? "is" : "are") not stored")
     }
     do throws(KeyhaulError) {
       let reading = try KeychainReading(of: self, in: list, with: keys)
-      if reading.anomalies.contains(.digestDiffers) { losses.append("its keychain file differs from what was written") }
+      if reading.anomalies.contains(.digestDiffers) {
+        clauses.append("its keychain file differs from what was written")
+      }
     } catch {
       // A backup may have no keychain.
-      if error.code != .noKeychain { losses.append("its keychain cannot be read: \(error.reason)") }
+      if error.code != .noKeychain { clauses.append("its keychain cannot be read: \(error.reason)") }
     }
-    return losses
+    return clauses
   }
 }

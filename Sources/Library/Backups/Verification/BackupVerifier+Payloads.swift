@@ -9,16 +9,16 @@ extension BackupVerifier {
   /// Reads all payloads and compares them with their records and the seal. Separate files are read concurrently, with
   /// the same results.
   mutating func checkPayloads(
-    _ stored: StoredPayloads, as files: PayloadFiles, with keys: ClassKeys?, _ totals: inout FileCheckTotals,
+    _ stored: StoredPayloads, as payloadFiles: PayloadFiles, with keys: ClassKeys?, _ totals: inout FileCheckTotals,
     progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
     let verifier = try PayloadVerifier(archive, measuresForSeal: sealVerifier != nil, keys: keys)
     if archive.hasSeparatePayloadFiles, jobs > 1, stored.count > 1 {
-      try verifyConcurrently(stored, as: files, verifier, withKeys: keys != nil, &totals, progress)
+      try verifyConcurrently(stored, as: payloadFiles, verifier, withKeys: keys != nil, &totals, progress)
     } else {
       try archive.forEachPayload(of: stored) { (payload) throws(KeyhaulError) in
-        let files = try files.files(of: payload.fileIdentifier)
-        record(try verifier.verify(payload, as: files), withKeys: keys != nil, &totals)
+        let listedFiles = try payloadFiles.files(of: payload.fileIdentifier)
+        addCheck(try verifier.verify(payload, as: listedFiles), withKeys: keys != nil, to: &totals)
         guard progress(totals.readByteCount, stored.byteCount) else { throw Self.cancelled }
       }
     }
@@ -26,7 +26,7 @@ extension BackupVerifier {
   }
 
   private mutating func verifyConcurrently(
-    _ stored: StoredPayloads, as files: PayloadFiles, _ verifier: PayloadVerifier, withKeys hasKeys: Bool,
+    _ stored: StoredPayloads, as payloadFiles: PayloadFiles, _ verifier: PayloadVerifier, withKeys hasKeys: Bool,
     _ totals: inout FileCheckTotals, _ progress: BackupVerification.Progress
   ) throws(KeyhaulError) {
     let archive = archive
@@ -35,7 +35,7 @@ extension BackupVerifier {
     let isDone = try ParallelMap.run(
       jobs: jobs,
       next: { () throws(KeyhaulError) -> [BatchedPayload]? in
-        try Self.nextBatch(of: &remainingIdentifiers, stored, files)
+        try Self.nextBatch(of: &remainingIdentifiers, stored, payloadFiles)
       },
       shouldContinue: {
         guard !progress(readByteCount, stored.byteCount) else { return true }
@@ -50,7 +50,7 @@ extension BackupVerifier {
         return checks
       },
       deliver: { (checks) throws(KeyhaulError) in
-        for check in checks { record(check, withKeys: hasKeys, &totals) }
+        for check in checks { addCheck(check, withKeys: hasKeys, to: &totals) }
         readByteCount = totals.readByteCount
       })
     guard isDone else { throw Self.cancelled }
@@ -61,38 +61,39 @@ extension BackupVerifier {
 
   /// Removes and returns the next payloads, up to `batchLimit`. Returns `nil` if none remain.
   private static func nextBatch(
-    of remainingIdentifiers: inout ArraySlice<String>, _ stored: StoredPayloads, _ files: PayloadFiles
+    of remainingIdentifiers: inout ArraySlice<String>, _ stored: StoredPayloads, _ payloadFiles: PayloadFiles
   ) throws(KeyhaulError) -> [BatchedPayload]? {
     var batch: [BatchedPayload] = []
     var byteCount: Int64 = 0
     while batch.count < batchLimit.count, byteCount < batchLimit.byteCount,
       let identifier = remainingIdentifiers.popFirst()
     {
-      batch.append((identifier, try files.files(of: identifier)))
+      batch.append((identifier, try payloadFiles.files(of: identifier)))
       byteCount += stored.byteCount(of: identifier) ?? 0
     }
     return batch.isEmpty ? nil : batch
   }
 
-  private mutating func record(
-    _ check: PayloadVerifier.PayloadCheck, withKeys hasKeys: Bool, _ totals: inout FileCheckTotals
+  /// Adds the check of a payload to the totals, and compares the payload with the seal.
+  private mutating func addCheck(
+    _ check: PayloadVerifier.PayloadCheck, withKeys hasKeys: Bool, to totals: inout FileCheckTotals
   ) {
     // A payload is read once, even if it is listed several times.
     for file in check.files.dropFirst() {
       totals.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
     }
-    if let file = check.files.first, let reading = check.reading {
-      record(reading, of: file, withKeys: hasKeys, &totals)
+    if let file = check.files.first, let result = check.readingResult {
+      addResult(result, of: file, withKeys: hasKeys, to: &totals)
     }
     if let entry = check.sealEntry { sealVerifier?.compare(entry) }
   }
 
-  private mutating func record(
+  private mutating func addResult(
     _ result: Result<PayloadReader.Reading, KeyhaulError>, of file: ListedFile, withKeys hasKeys: Bool,
-    _ totals: inout FileCheckTotals
+    to totals: inout FileCheckTotals
   ) {
     let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
-    // With keys, the check of the keychain reports the faults of its file.
+    // If there are keys, the keychain is checked separately, and that check reports the faults of its file.
     let reportsFaults = !isKeychain || !hasKeys
     let reading: PayloadReader.Reading
     switch result {
@@ -104,10 +105,11 @@ extension BackupVerifier {
     let (record, scan) = (reading.record, reading.scan)
     totals.readByteCount += scan.storedByteCount
     if isKeychain { totals.isKeychainRead = true }
+    let isKnownToBeEmpty = scan.storedByteCount == 0 && record?.size == 0
     switch scan.matches(record?.digest) {
     case true?: totals.withMatchingDigest += 1
-    // An empty file cannot be changed.
-    case nil: if scan.storedByteCount > 0 || record?.size != 0 { totals.withoutDigest += 1 }
+    // No digest is recorded. A file that is empty, as recorded, needs none.
+    case nil: if !isKnownToBeEmpty { totals.withoutDigest += 1 }
     case false?:
       guard reportsFaults else { return }
       totals.faults.add(
@@ -117,12 +119,12 @@ extension BackupVerifier {
       return
     }
     let isPlaintextRead = hasKeys || !archive.areFilesEncrypted
-    if isPlaintextRead, !isKeychain { recordPlaintext(reading, of: file, &totals) }
+    if isPlaintextRead, !isKeychain { addPlaintext(reading, of: file, to: &totals) }
   }
 
-  /// Records the padding and the size of a file whose plaintext was read.
-  private func recordPlaintext(
-    _ reading: PayloadReader.Reading, of file: ListedFile, _ totals: inout FileCheckTotals
+  /// Adds the padding and the size of a file whose plaintext was read to the totals.
+  private func addPlaintext(
+    _ reading: PayloadReader.Reading, of file: ListedFile, to totals: inout FileCheckTotals
   ) {
     let (name, scan) = (Self.name(of: file), reading.scan)
     guard scan.hasValidPadding else {

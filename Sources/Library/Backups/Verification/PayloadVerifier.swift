@@ -17,7 +17,7 @@ final class PayloadVerifier: Sendable {
     /// The files with the payload's name, in the list's order. Empty if it is not listed.
     let files: [ListedFile]
     /// The result of reading the payload as the first of `files`, or `nil` if it is not listed.
-    let reading: Result<PayloadReader.Reading, KeyhaulError>?
+    let readingResult: Result<PayloadReader.Reading, KeyhaulError>?
     /// The seal entry of the payload, or `nil` if there is no seal.
     let sealEntry: SealFile.Entry?
   }
@@ -40,18 +40,19 @@ final class PayloadVerifier: Sendable {
   ///   of the payload are in the result.
   func verify(_ payload: StoredPayload, as files: [ListedFile]) throws(KeyhaulError) -> PayloadCheck {
     let hasher = measuresForSeal ? try PayloadHasher() : nil
-    var reading: Result<PayloadReader.Reading, KeyhaulError>?
+    var readingResult: Result<PayloadReader.Reading, KeyhaulError>?
     if let file = files.first {
       do throws(KeyhaulError) {
         let observed = payload.observed(by: hasher)
-        reading = .success(try reader.measure(observed, as: file, with: keys, whileReading: checkNotStopped))
+        readingResult = .success(try reader.measure(observed, as: file, with: keys, whileReading: checkNotStopped))
       } catch {
         if error.isResourceShortage { throw error }
-        reading = .failure(error)
+        readingResult = .failure(error)
       }
     }
     let path = archive.layout.storedPath(of: payload.fileIdentifier)
-    return PayloadCheck(files: files, reading: reading, sealEntry: try hasher?.entry(of: payload, at: path))
+    return PayloadCheck(
+      files: files, readingResult: readingResult, sealEntry: try hasher?.entry(of: payload, at: path))
   }
 
   private func checkNotStopped() throws(KeyhaulError) {

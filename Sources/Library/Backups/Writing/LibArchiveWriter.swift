@@ -9,7 +9,7 @@ final class LibArchiveWriter {
   private let sink: Sink
   private let supportedTimes: ClosedRange<Int64>
   /// The remaining size of the current entry.
-  private var missingByteCount: Int64 = 0
+  private var remainingByteCount: Int64 = 0
 
   /// A receiver of the stream's bytes in order.
   final class Sink {
@@ -39,7 +39,7 @@ final class LibArchiveWriter {
 
   /// Creates a writer.
   ///
-  /// - Parameter compresses: Whether to compress. If not, zip entries and gzip blocks are stored, because compressing a
+  /// - Parameter compresses: Whether to compress. If not, zip entries and gzip blocks stay uncompressed, because compressing a
   ///   gigabyte of ciphertext takes half a minute without benefit. Zstandard detects such data itself.
   init(_ format: ContainerFormat, compresses: Bool, to sink: Sink) throws(KeyhaulError) {
     guard let handle = archive_write_new() else { throw ContainerLibrary.writeFailure }
@@ -76,8 +76,8 @@ final class LibArchiveWriter {
     }
   }
 
-  /// The size of writes to the sink. Longer data is written directly. The blocks of an uncompressed gzip are larger,
-  /// because zlib copies stored data for each block.
+  /// The size of the blocks that are written to the sink. Data longer than a block is not buffered. Uncompressed gzip has
+  /// larger blocks, because zlib makes a copy for each one.
   private static func blockByteCount(_ format: ContainerFormat, _ compresses: Bool) -> Int32 {
     format == .gzippedTar && !compresses ? 1 << 18 : 1 << 16
   }
@@ -102,17 +102,18 @@ final class LibArchiveWriter {
     archive_entry_set_size(entry, byteCount)
     let time = min(max(modificationTime, supportedTimes.lowerBound), supportedTimes.upperBound)
     archive_entry_set_mtime(entry, time_t(time), 0)
+    // Runs with a locale in which libarchive does not change the name.
     let result = (isText ? NameEncoding.utf8 : .bytes).run { archive_write_header(handle, entry) }
     // libarchive warns about a tar entry whose name is not text, but writes it, marked as bytes (`hdrcharset`).
     if result != ARCHIVE_WARN || name.bytes.allSatisfy({ $0 < 0x80 }) { try check(result) }
-    missingByteCount = byteCount
+    remainingByteCount = byteCount
   }
 
   /// The modification times that a format supports, in seconds since 1970.
   ///
   /// A tar's field has 11 octal digits (POSIX pax, `ustar` interchange format). A zip supports years up to 2107 (PKWARE
-  /// APPNOTE 4.4.6) and an additional 32-bit time. libarchive 3.6 truncates larger values, and reads from `NULL` for
-  /// years with more than 32 bits.
+  /// APPNOTE 4.4.6) and an additional 32-bit time. libarchive 3.6 truncates larger values, and dereferences a null
+  /// pointer if the year does not fit into 32 bits.
   private static func supportedTimes(of format: ContainerFormat) -> ClosedRange<Int64> {
     format == .zip ? 0...Int64(UInt32.max) : 0...0o77_777_777_777
   }
@@ -122,14 +123,14 @@ final class LibArchiveWriter {
     while !remaining.isEmpty {
       let written = archive_write_data(handle, remaining.baseAddress, remaining.count)
       guard written > 0 else { throw failure() }
-      missingByteCount -= Int64(written)
+      remainingByteCount -= Int64(written)
       remaining = UnsafeRawBufferPointer(rebasing: remaining[written...])
     }
   }
 
   func end() throws(KeyhaulError) {
     // libarchive would fill the entry with zeros.
-    guard missingByteCount == 0 else { throw .writing("an entry's length differs from its declared length") }
+    guard remainingByteCount == 0 else { throw .writing("an entry's length differs from its declared length") }
     try check(archive_write_finish_entry(handle))
   }
 

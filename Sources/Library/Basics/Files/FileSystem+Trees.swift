@@ -23,13 +23,13 @@ extension FileSystem {
     in newParent: borrowing OwnedFileDescriptor
   ) throws(Errno) {
     let (from, to) = (parent.raw, newParent.raw)
-    try perform(.link, omitted: ()) { _ in try SystemCalls.linkFile(path, in: from, to: new, in: to) }
+    try perform(.link, omitted: ()) { _ in try SystemCalls.makeHardLink(path, in: from, to: new, in: to) }
   }
 
   /// Creates a symbolic link, which must not exist yet. Its target is not checked.
   package func makeLink(to target: String, _ name: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
-    try perform(.create, omitted: ()) { _ in try SystemCalls.makeLink(to: target, name, in: raw) }
+    try perform(.create, omitted: ()) { _ in try SystemCalls.makeSymbolicLink(to: target, name, in: raw) }
   }
 
   /// Returns the target of a symbolic link, or `nil` if it is not UTF-8.

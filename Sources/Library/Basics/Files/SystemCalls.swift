@@ -48,8 +48,8 @@ enum SystemCalls {
     _ = try checked(fchmod(file.rawValue, permissions))
   }
 
-  /// Sets the permissions of a file by its name. A link is followed, because most systems have no permissions for
-  /// links.
+  /// Sets the permissions of a file by its name. A symbolic link is followed, because most systems have no permissions
+  /// for symbolic links.
   static func setPermissions(_ permissions: CInterop.Mode, of name: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(fchmodat(directory.rawValue, name, permissions, 0))
   }
@@ -68,17 +68,17 @@ enum SystemCalls {
     _ = try checked(renameat(directory.rawValue, old, newDirectory.rawValue, new))
   }
 
-  static func linkFile(
+  static func makeHardLink(
     _ old: Name, in directory: FileDescriptor, to new: Name, in newDirectory: FileDescriptor
   ) throws(Errno) {
     _ = try checked(linkat(directory.rawValue, old, newDirectory.rawValue, new, 0))
   }
 
-  static func makeLink(to target: Name, _ name: Name, in directory: FileDescriptor) throws(Errno) {
+  static func makeSymbolicLink(to target: Name, _ name: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(symlinkat(target, directory.rawValue, name))
   }
 
-  /// Reads the target of a link, up to the size of the buffer, and returns its number of bytes.
+  /// Reads the target of a symbolic link, up to the size of the buffer, and returns its number of bytes.
   static func linkTarget(
     _ name: Name, in directory: FileDescriptor, into buffer: UnsafeMutableBufferPointer<CChar>
   ) throws(Errno) -> Int {
@@ -137,7 +137,7 @@ enum SystemCalls {
 
   /// Syncs everything that was written to the file system of an open file or directory.
   ///
-  /// Linux 5.8 and later report bytes that the disk refused. Source: syncfs(2).
+  /// Linux 5.8 and later report write errors. Source: syncfs(2).
   static func synchronizeFileSystem(_ file: FileDescriptor) throws(Errno) {
     #if canImport(Darwin)
       try synchronize(file)
@@ -146,8 +146,8 @@ enum SystemCalls {
     #endif
   }
 
-  /// Prepares a file for `synchronizeFileSystem(_:)`: on Apple's systems, moves its data from the system's cache to the
-  /// disk's.
+  /// On Apple's systems, moves a file's data from the system's cache to the disk's cache, for a later
+  /// `synchronizeFileSystem(_:)`. Elsewhere, does nothing.
   static func startWriteback(_ file: FileDescriptor) throws(Errno) {
     #if canImport(Darwin)
       _ = try checked(fsync(file.rawValue))
@@ -175,7 +175,7 @@ enum SystemCalls {
 
   /// Returns the names in a directory, without `.` and `..`, each with a NUL at its end.
   ///
-  /// - Parameter directory: The open directory, which is closed.
+  /// - Parameter directory: An open directory. This call closes it.
   static func names(ofClosing directory: FileDescriptor) throws(Errno) -> [[CChar]] {
     guard let stream = fdopendir(directory.rawValue) else {
       let failure = Errno(rawValue: errno)

@@ -5,7 +5,7 @@ package struct TextStyle: Equatable, Sendable {
   package var usesColor: Bool
   /// Whether the locale uses UTF-8; otherwise all text is converted to ASCII.
   package var isUnicode: Bool
-  /// Whether text that is too wide is cut. It is not cut in a pipe or a file, whose reader needs all of it.
+  /// Whether text that is too wide is cut. Text in a pipe or a file is not cut, because its reader needs all of it.
   package var cutsText: Bool
 
   package init(width: Int, usesColor: Bool, isUnicode: Bool, cutsText: Bool = true) {
@@ -23,8 +23,8 @@ package struct TextStyle: Equatable, Sendable {
     return "\u{1B}[\(color.rawValue)m\(text)\u{1B}[0m"
   }
 
-  /// Returns the text in characters of the locale: typographic signs get an ASCII replacement, other characters are
-  /// escaped.
+  /// Returns the text in characters of the locale: typographic characters get an ASCII replacement, other
+  /// characters are escaped.
   package func adapted(_ text: String) -> String {
     guard !isUnicode, !text.utf8.allSatisfy({ $0 < 0x80 }) else { return text }
     var result = ""

@@ -48,11 +48,11 @@ struct RSAKey {
   /// be odd, and the exponent must be at least 3 and less than the modulus.
   private static func publicNumbers(_ numbers: inout ASN1Cursor) throws(CertificateError) -> PublicNumbers {
     // A second cursor reads the same numbers again, without leading zeros.
-    var digits = numbers
+    var unsignedCursor = numbers
     let modulus = try numbers.next(.integer, "the modulus")
     let exponent = try numbers.next(.integer, "the exponent")
-    let modulusDigits = try digits.nextUnsigned("the modulus")
-    let exponentDigits = try digits.nextUnsigned("the exponent")
+    let modulusDigits = try unsignedCursor.nextUnsigned("the modulus")
+    let exponentDigits = try unsignedCursor.nextUnsigned("the exponent")
     let sizeInBits = modulusDigits.count * 8
     guard (minimumModulusBitCount...maximumModulusBitCount).contains(sizeInBits) else {
       throw CertificateError(

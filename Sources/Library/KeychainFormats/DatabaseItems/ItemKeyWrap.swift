@@ -1,6 +1,6 @@
 package import Basics
 
-/// The key of a database item's secret, wrapped with its class key or with a key that only a key store has.
+/// The key of a database item's secret, wrapped with the item's class key or with a key inside a key store.
 ///
 /// ```
 /// message   1: wrapped key, 2: reference key, 3: type
@@ -10,8 +10,8 @@ package import Basics
 package struct ItemKeyWrap: Sendable {
   /// The type of a key that is wrapped with the key of the item's class.
   package static let classWrap: Int32 = 0
-  /// The type of a key that is wrapped with a key of the key store, for an item with an access control. `referenceKey`
-  /// identifies the key store's key.
+  /// The type of a key that the key store itself wraps, used for items with access control. `referenceKey` identifies the
+  /// key store's wrapping key.
   package static let referenceWrap: Int32 = 1
 
   /// The wrapped key, 40 bytes for a class wrap. The Simulator's key store writes the unwrapped key here, so the bytes

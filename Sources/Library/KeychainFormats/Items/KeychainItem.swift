@@ -6,7 +6,8 @@ public import Basics
 public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable {
   /// All attributes except the secrets. An absent attribute has no entry; `null` is never stored.
   package var attributes: AttributeMap<PropertyValue>
-  /// The values of attributes flagged D: `v_Data` and, for internet passwords, `binn bini bin0…bin3`.
+  /// The values of the attributes that Apple's schema returns as data (flag D): `v_Data` and, for internet passwords,
+  /// `binn bini bin0…bin3`.
   package var secrets: AttributeMap<SensitiveBytes>
   /// The kind, which determines the possible attributes and which of them are secrets.
   public var kind: ItemKind
@@ -23,8 +24,8 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
     self.secrets = secrets
   }
 
-  /// Returns whether both items store the same secrets and the same packed attributes, in the same order. `false` is
-  /// possible for equal items.
+  /// Returns whether both items store the same secrets and the same packed attributes, in the same order. May
+  /// be `false` even if the items are equal.
   package func hasSamePackedContent(as other: KeychainItem) -> Bool {
     kind == other.kind && attributes.hasSamePackedValues(as: other.attributes) && secrets.keys == other.secrets.keys
       && zip(secrets, other.secrets).allSatisfy { $0.value.constantTimeEquals($1.value) }
@@ -76,21 +77,21 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
 }
 
 extension AttributeCode {
-  /// Returns whether an item of this kind stores the attribute with its secrets (flag D).
+  /// Returns whether an item of this kind stores the attribute with its secrets, as data (flag D).
   func isSecret(in kind: ItemKind) -> Bool {
     AttributeTable.secretCodes(of: kind).contains(self)
   }
 }
 
 extension KeychainItem {
-  /// Reads an item directly into its packed form, or returns `nil` if only `init(derDictionary:)` can read it or report
-  /// its error.
+  /// Reads an item directly into its packed form. Returns `nil` if this fast reader cannot read the bytes;
+  /// `init(derDictionary:)` then reads them or throws.
   package init?(packing bytes: UnsafeRawBufferPointer, kind: ItemKind) {
     var reader = CanonicalDERReader(bytes)
     guard let dictionary = reader.next(), dictionary.tag == DERPropertyList.Tag.dictionary,
       reader.remainingBytes.isEmpty
     else { return nil }
-    // Keys have the most attributes, 37 in the fixtures. With a larger capacity, the elements would not be on the stack.
+    // Items of kind key have the most attributes: 37 in the fixtures. A larger buffer would be allocated on the heap.
     let maximumCount = 42
     var secrets: AttributeMap<SensitiveBytes> = [:]
     let attributes = withUnsafeTemporaryAllocation(of: CanonicalDERReader.Element.self, capacity: maximumCount) {
@@ -150,7 +151,7 @@ extension KeychainItem {
     }
   }
 
-  /// Reads a decrypted item of blob version 2 from bytes that are wiped by their last owner.
+  /// Reads a decrypted item of blob version 2 from bytes that are wiped when their last owner releases them.
   ///
   /// - Throws: `FormatError` with the offset if the bytes are not a property list with a dictionary.
   package init(plistDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {

@@ -6,8 +6,8 @@ import Basics
 /// blob      version (4 bytes, little-endian), class (4, little-endian), wrapped key (40), ciphertext
 /// ```
 ///
-/// The ciphertext is AES-256-CBC with a zero vector and PKCS#7 padding. Source: iphone-dataprotection,
-/// `keychain/keychain4.py`.
+/// The ciphertext is AES-256-CBC with an initialization vector of zeros and PKCS#7 padding. Source:
+/// iphone-dataprotection, `keychain/keychain4.py`.
 package struct LegacyItemBlob: Sendable, Hashable {
   /// The class whose key decrypts the item's key.
   package let keyClass: KeyClass

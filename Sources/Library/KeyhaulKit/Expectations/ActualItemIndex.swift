@@ -8,7 +8,7 @@ import Basics
 struct ActualItemIndex {
   /// The limit for comparisons of matchers with names, for all expectations together.
   static let maximumComparisonCount = 20_000_000
-  /// The limit for items with an unexpected outcome, for all expectations together.
+  /// The limit for items that do not meet an expectation, for all expectations together.
   static let maximumUnmetCount = 1_000_000
 
   /// The positions of all items with the same names.
@@ -79,8 +79,8 @@ struct ActualItemIndex {
     }
   }
 
-  /// Returns the indices of the groups that have one of the names that a matcher gives without a star. Of several such
-  /// names, the one with the fewest groups is used. `nil` if the matcher gives no name, or only patterns with stars.
+  /// Returns the indices of the smallest set of groups that share an exact (star-free) name with the matcher, or `nil` if
+  /// the matcher has no exact name.
   private func candidates(for matcher: ItemMatcher) -> [Int]? {
     var candidates: [Int]?
     for (attribute, pattern) in Self.patterns(of: matcher).enumerated() {

@@ -203,7 +203,7 @@ extension MigrationComparison {
     /// Items that would arrive in addition if the backup had a password; 0 if it has one.
     package let gainedByPassword: Int
     /// Items that arrive only because the current backup has a password; 0 if it has none.
-    package let broughtByPassword: Int
+    package let lostWithoutPassword: Int
     /// Items that arrive only on the source device.
     package let sameDeviceOnly: Int
     /// Items that no backup moves to the current target.
@@ -221,7 +221,7 @@ extension MigrationComparison {
     return Advice(
       total: items.count, arrivesNow: items.count { $0[current] == .arrives },
       gainedByPassword: items.count { $0[withPassword] == .arrives && $0[current] != .arrives },
-      broughtByPassword: items.count { $0[current] == .arrives && $0[withoutPassword] != .arrives },
+      lostWithoutPassword: items.count { $0[current] == .arrives && $0[withoutPassword] != .arrives },
       sameDeviceOnly: items.count { item in
         !item.canLeaveItsDevice && RestoreScenario.allCases.contains { $0.onSameDevice && item[$0] == .arrives }
       },

@@ -17,6 +17,7 @@ struct NotInBackupSection {
       for reason in Reason.allCases {
         let items = sourceDeviceItems.absent.filter { $0.reason == reason }
         guard !items.isEmpty else { continue }
+        // The items have no index, because they are not in the backup.
         ReasonCard(
           reason: reason, style: reason.isDamage ? .lost : .stays, items: items.map { .init(nil, $0.identity) },
           outcome: reason.isDamage ? "Cannot be read on the device" : "Never in a backup"

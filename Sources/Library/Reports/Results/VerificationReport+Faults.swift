@@ -8,7 +8,7 @@ extension VerificationReport {
     return HumanReadable.list(metadataClauses + keychainClauses + fileClauses)
   }
 
-  /// The clauses about an unfinished backup, and about false statements in its property lists.
+  /// The clauses about an unfinished backup, and about false claims in its property lists.
   private var propertyListClauses: [String] {
     var clauses: [String] = []
     let kinds = verification.faults.map(\.kind)
@@ -24,11 +24,11 @@ extension VerificationReport {
     let damagedPropertyLists = verification.faults.filter {
       $0.check == .structure && $0.kind == .structureDamaged
     }.compactMap(\.file)
-    // `versionMissing` alone means that Manifest.plist could be read.
+    // If the version is missing, Manifest.plist was read unless there is also a `manifestUnreadable` finding.
     let lacksVersion =
       verification.findings.contains { $0.kind == .versionMissing }
       && !verification.findings.contains { $0.kind == .manifestUnreadable }
-    // If Manifest.plist or its version is missing, Manifest.plist has its own clause below.
+    // Manifest.plist is not listed as unreadable if one of the next two clauses names it.
     let hasManifestClause = lacksManifest || lacksVersion
     let unreadablePropertyLists = damagedPropertyLists.filter { $0 != "Manifest.plist" || !hasManifestClause }
     if lacksManifest { clauses.append("its Manifest.plist is missing") }
@@ -44,6 +44,7 @@ extension VerificationReport {
 
   private var keybagClauses: [String] {
     var clauses: [String] = []
+    // The hardware layer binds a key to its device.
     let missingHardwareLayerCount = verification.faults.count { $0.kind == .hardwareLayerMissing }
     if missingHardwareLayerCount > 0 {
       clauses.append("its keybag contains keychain keys that are not bound to a device")
@@ -68,6 +69,7 @@ extension VerificationReport {
   private var keychainClauses: [String] {
     var clauses: [String] = []
     let faultCounts = verification.faultCount
+    // In a layout that Keyhaul does not read, the keychain cannot be found, so this clause replaces the keychain's.
     if verification.hasFilesByDomain {
       clauses.append("its files are under their own names, in a layout that Keyhaul does not read")
     } else if verification.isKeychainLost {

@@ -70,13 +70,14 @@ struct DeviceFileLock: ~Copyable {
       if canWait, ticket == nil { ticket = try LockQueueTicket.acquire(directory, device: device, files) }
       let isFirst = ticket != nil
       // Without the ticket, a waiting process leaves the lock to the ticket's holder, but only for a limited time.
-      if isFirst || !canWait || timeout.waited >= LockQueueTicket.maximumPrecedence {
+      if isFirst || !canWait || timeout.waited >= LockQueueTicket.maximumHoldTime {
         if var lock = try attempt(path, device: device, access: access, files) {
           lock.writeHolderDescription(command: command, since: clock.now())
           return lock
         }
       }
-      let pause = isFirst ? LockQueueTicket.pauseWithTicket(after: timeout.waited) : LockQueueTicket.pause
+      let pause =
+        isFirst ? LockQueueTicket.pauseWithTicket(after: timeout.waited) : LockQueueTicket.pauseWithoutTicket
       guard timeout.pause(pause) else {
         throw KeyhaulError(.deviceBusy, device, holder(path, now: clock.now(), files))
       }

@@ -1,16 +1,17 @@
 import Basics
 import SystemPackage
 
-/// The first place in the queue for a device: `flock` on the device's folder, which creates no file.
+/// Holds the first place in the queue for a device. The place is an `flock` on the device's folder, so no extra file is
+/// needed.
 ///
 /// The process with this ticket checks frequently whether the device is free. Later processes only wait for the ticket,
-/// and begin to check after `maximumPrecedence`. Without the queue, a process that releases a device and immediately
+/// and begin to check after `maximumHoldTime`. Without the queue, a process that releases a device and immediately
 /// wants it again would always get it before the processes that sleep.
 struct LockQueueTicket: ~Copyable {
   /// The time after which waiting processes ignore the ticket. A stopped process must not block a free device.
-  static let maximumPrecedence = Duration.seconds(1)
+  static let maximumHoldTime = Duration.seconds(1)
   /// The interval at which processes without the ticket try to get it.
-  static let pause = Duration.milliseconds(5)
+  static let pauseWithoutTicket = Duration.milliseconds(5)
 
   private enum Hold: ~Copyable {
     case locked(FileLock)
@@ -44,7 +45,7 @@ struct LockQueueTicket: ~Copyable {
     }
   }
 
-  /// Returns how long the ticket's holder pauses between two checks: shortly at first, and longer after a long wait.
+  /// Returns how long the ticket's holder pauses between two checks: briefly at first, and longer after a long wait.
   static func pauseWithTicket(after waited: Duration) -> Duration {
     min(max(waited / 16, .milliseconds(1)), .milliseconds(50))
   }

@@ -30,7 +30,7 @@ extension DeviceSession {
     try secItemDelete(query, by: caller(app))
   }
 
-  // MARK: Callers that are not installed apps
+  // MARK: Calls by any caller
 
   /// Calls `SecItemAdd` with the access groups of a caller.
   ///
@@ -88,13 +88,13 @@ extension DeviceSession {
     ) { request in user.respond(to: request) }
   }
 
-  /// Returns a service for changes, after increasing the revision.
+  /// Returns a service that may change items. Increases the revision of the keychain first.
   private func writingService() throws(SecItemError) -> SecItemService {
     SecItemService(store: try translatingKeyhaulErrors { () throws(KeyhaulError) in try prepareItemChanges() })
   }
 }
 
-/// Keys of the device's Secure Enclave. The hardware key wraps their private keys, which are unwrapped only for an
+/// The Secure Enclave's keys. Their private keys are stored wrapped with the hardware key, and are unwrapped only for an
 /// operation.
 ///
 /// The token's identifier for such a key consists of the protection class code, a zero byte and the wrapped private key
@@ -104,7 +104,8 @@ extension DeviceSession {
   ///
   /// - Parameters:
   ///   - privateKey: The private key of 32 bytes (P-256).
-  ///   - protection: The class whose key must be in memory to use the private key.
+  ///   - protection: The protection class of the key. The private key can be used only while the key of this class is in
+  ///     memory.
   /// - Returns: The token's identifier for the key.
   /// - Throws: `.authFailed` for the class that requires a passcode, if none is set; `.interactionNotAllowed` if the
   ///   class key is not in memory; `.parameter` if the private key has another size.

@@ -89,7 +89,7 @@ extension VirtualDevice {
     }
   }
 
-  /// Removes the pairings and the backup password, as an erase does.
+  /// Removes the pairings and the backup password, for example when the device is erased.
   func forgetPairings() throws(KeyhaulError) {
     let files = environment.files
     try files.remove(DeviceFile.pairings.path(in: directory))

@@ -44,7 +44,9 @@ enum BackupOutput {
   /// Rejects a file name with the extension of a format that Keyhaul does not write.
   private static func rejectUnsupportedEnding(of path: String, in output: String) throws(CommandError) {
     let name = path.lowercased()
-    guard ContainerFormat.named(by: name) == nil, unsupportedEndings.contains(where: name.hasSuffix) else { return }
+    guard ContainerFormat.format(forFileName: name) == nil, unsupportedEndings.contains(where: name.hasSuffix) else {
+      return
+    }
     let ending = name.split(separator: ".").last.map { ".\($0)" } ?? name
     throw .usage(
       "\(output) cannot be written", why: "a backup cannot be a \(ending) file",

@@ -83,7 +83,7 @@ final class BufferedOutput {
 enum DescriptorInput {
   /// Waits until a descriptor has bytes or reaches its end.
   ///
-  /// - Throws: The interruption, if the program was asked to stop.
+  /// - Throws: An error for the interruption if the program was asked to stop.
   static func waitForInput(_ descriptor: Int32) throws(CommandError) {
     var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     repeat { try Interruption.check() } while poll(&ready, 1, SecureInputBuffer.pollTimeout) == 0
@@ -112,10 +112,12 @@ extension Errno {
   /// The error number of the call that has just failed on this thread.
   static var last: Errno { Errno(rawValue: errno) }
 
-  /// The number of the signal for a closed pipe.
-  static let closedPipeSignal = SIGPIPE
-
   var isClosedPipe: Bool { self == .brokenPipe }
+}
+
+extension CommandExitStatus {
+  /// Ended because the program that reads the output closed the pipe.
+  static let closedPipe = CommandExitStatus.signal(SIGPIPE)
 }
 
 /// The three standard descriptors, which a parent process may have closed (`>&-`).

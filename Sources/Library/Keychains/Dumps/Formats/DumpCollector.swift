@@ -64,7 +64,7 @@ struct DumpCollector {
     _ entry: PropertyDictionary, at position: Int, as kind: ItemKind, tableSource: DumpedItem.TableSource,
     style: DumpValues.Style, unusableAttributes: [AttributeCode] = []
   ) {
-    let reading = DumpValues.read(entry, as: kind, style)
+    let reading = DumpValues.read(entry, as: kind, style: style)
     repeatedKeyCount += reading.repeatedKeyCount
     let content: DumpedItem.Content
     if reading.isSecretUnusable {

@@ -44,7 +44,7 @@ enum GrapefruitReader {
     if let name = protectionMembers.compactMap({ values[$0]?.stringValue }).first(where: { !$0.isEmpty }) {
       attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: name)?.rawValue ?? name)
     }
-    var reading = DumpValues.read(attributes, as: kind, .typed)
+    var reading = DumpValues.read(attributes, as: kind, style: .typed)
     unusableAttributes += reading.unusableAttributes
     // The agent describes the constraints only as text.
     let control = values[accessControlMember]?.stringValue ?? ""

@@ -188,7 +188,7 @@ extension KeychainDumperReader {
 
     private func item(of block: KeychainDumperBlock, at position: Int) -> DumpedItem {
       let (attributes, unusableAttributes) = attributes(of: block)
-      let reading = DumpValues.read(attributes, as: block.kind, .typed)
+      let reading = DumpValues.read(attributes, as: block.kind, style: .typed)
       let content = content(reading.item, block)
       let hasSecret = if case .open = content { true } else { false }
       return DumpedItem(

@@ -2,7 +2,8 @@ import Basics
 import KeychainFormats
 import KeychainRules
 
-/// A reader for a JSON array of objects with an `item_class` (`.objection`).
+/// A reader for the keychain dumps of the program objection (`.objection`): a JSON array of objects with an
+/// `item_class`.
 ///
 /// `dataHex` is the secret in hexadecimal digits, and `data` is its rendering as text.
 enum ObjectionReader {
@@ -56,7 +57,7 @@ enum ObjectionReader {
         attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: text)?.rawValue ?? text)
       }
     }
-    var reading = DumpValues.read(attributes, as: kind, .typed)
+    var reading = DumpValues.read(attributes, as: kind, style: .typed)
     // objection describes the constraints only as text.
     let control = members.firstValue(named: accessControlMember)?.stringValue ?? ""
     if !control.isEmpty, control != "None", !isPlaceholder(control) {

@@ -33,7 +33,7 @@ enum DumpValues {
   ]
 
   /// Reads an entry's attributes and secrets.
-  static func read(_ entry: PropertyDictionary, as kind: ItemKind, _ style: Style) -> Reading {
+  static func read(_ entry: PropertyDictionary, as kind: ItemKind, style: Style) -> Reading {
     var reading = Reading(item: KeychainItem(kind: kind))
     var readKeys: Set<String> = []
     for pair in entry.entries {

@@ -18,6 +18,7 @@ package struct ExpectationTestReport {
 
   /// The document, in UTF-8.
   package var xml: String {
+    // `HTMLWriter` writes elements, attributes and escaped text, which are the same in XML.
     var page = HTMLWriter()
     let failureCount = check.cases.count { !$0.isMet }
     let skippedCount = check.unchecked.count
@@ -90,9 +91,9 @@ package struct ExpectationTestReport {
 
   /// Returns the names of tests, such as "service chat.example, account anna: migrates". A repeated name ends in a
   /// number, because continuous integration distinguishes tests by name.
-  private func testNames(_ indexes: [Int]) -> [String] {
+  private func testNames(_ indices: [Int]) -> [String] {
     var counts: [String: Int] = [:]
-    return indexes.map { index in
+    return indices.map { index in
       let expectation = check.expectations[index]
       let reason = expectation.reason.map { " (\($0.rawValue))" } ?? ""
       let name = "\(ExpectationMessages.conditions(of: expectation.matcher)): \(expectation.fate.rawValue)\(reason)"

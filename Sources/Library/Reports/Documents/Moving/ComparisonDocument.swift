@@ -48,7 +48,7 @@ package struct ComparisonDocument {
     return [
       "sentence": .string(advice.sentence(for: comparison.current)),
       "gained_by_password": .count(advice.gainedByPassword),
-      "brought_by_password": .count(advice.broughtByPassword), "never_here": .count(advice.neverToTarget),
+      "brought_by_password": .count(advice.lostWithoutPassword), "never_here": .count(advice.neverToTarget),
       "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
     ]
   }

@@ -229,7 +229,7 @@ struct Rekey: RunnableCommand {
 
   /// Warns about damage, which a new password does not repair.
   private func warnAboutLosses(of loaded: LoadedBackup, keys: ClassKeys, in session: Session) {
-    for loss in loaded.archive.visibleLosses(with: keys) {
+    for loss in loaded.archive.visibleDamage(with: keys) {
       session.warn(
         "\(loaded.name) is damaged; changing the password does not repair it", why: loss,
         try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")

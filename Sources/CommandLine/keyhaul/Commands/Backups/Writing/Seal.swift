@@ -31,6 +31,7 @@ struct Seal: RunnableCommand {
     // The seal is written next to the file that a link points to, not next to the link.
     let backup = try SourceResolver(session).backup(archive)
     let path = URL(filePath: try backup.requirePath(for: "seal")).resolvingSymlinksInPath().path
+    // Sealing has the same requirements as copying.
     let loaded = try backup.open(
       dryRun.isOn ? .reading : .writing, storage: decryption.storage, for: .copying, in: session)
     if try decryption.deviceKeySource() != nil {
@@ -39,12 +40,12 @@ struct Seal: RunnableCommand {
         try: "leave the device key out")
     }
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
-    let key = try unlocker.key(password, unexpectedPassword: nil)
+    let key = try unlocker.key(password)
     let keys = try unlocker.classKeys(with: key)
     if let seal = loaded.archive.seal { return try keep(seal, of: loaded, keys: keys, in: session) }
-    for loss in loaded.archive.visibleLosses(with: keys) {
+    for damage in loaded.archive.visibleDamage(with: keys) {
       session.warn(
-        "\(loaded.name) is damaged; sealing does not repair it", why: loss,
+        "\(loaded.name) is damaged; sealing does not repair it", why: damage,
         try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
     }
     guard !dryRun.isOn else {
@@ -60,6 +61,7 @@ struct Seal: RunnableCommand {
   private func write(
     _ loaded: LoadedBackup, at path: String, keys: ClassKeys?, in session: Session
   ) throws(CommandError) -> Int {
+    // For an error after the seal is final.
     let change = CommittedChange(
       "\(loaded.name) is sealed", inspectCommand: "keyhaul verify \(ShellQuoting.quote(loaded.name))")
     return try session.rewriting(loaded, titled: "Sealing \(loaded.name)", phase: "seal", change) {
