@@ -3,7 +3,7 @@ import Basics
 import CSQLite
 import TestSupport
 
-/// Creates SQLite databases without this module's builder.
+/// Creates SQLite databases with SQLite itself, not with the builder that `Backups` uses.
 enum ExternalDatabase {
   static let schema = """
     CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, flags INTEGER, file BLOB);
@@ -38,6 +38,7 @@ enum ExternalDatabase {
     let blob = record.map { "x'\($0.hex)'" } ?? "NULL"
     let names = [domain, path].map { name in
       let bytes = FileTreeBackup.bytes(name)
+      // A name that stands for bytes other than UTF-8 is written in hexadecimal.
       return bytes == Array(name.utf8) ? "'\(name)'" : "CAST(x'\(bytes.hex)' AS TEXT)"
     }
     return "INSERT INTO Files VALUES ('\(identifier)', \(names[0]), \(names[1]), \(flags), \(blob));"

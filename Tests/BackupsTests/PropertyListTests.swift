@@ -101,7 +101,7 @@ struct PropertyListTests {
     }
   }
 
-  @Test("An unreadable status only prevents a restore")
+  @Test("An unreadable status prevents a restore, but not a plan")
   func unreadableStatus() throws {
     let directory = try sampleDirectory()
     try directory.write(Array("no property list".utf8), to: "b/Status.plist")
@@ -114,7 +114,7 @@ struct PropertyListTests {
     #expect(try open(directory).unreadablePropertyLists.map(\.name) == ["Status.plist", "Info.plist"])
   }
 
-  @Test("A manifest of 343 bytes that expands exponentially is refused, and another such property list is a finding")
+  @Test("An exponentially expanding list is refused as a manifest, and is a finding as Status.plist or Info.plist")
   func nestedArrays() throws {
     for file in [MetadataFile.status, .info] {
       let directory = try sampleDirectory()
@@ -163,7 +163,7 @@ struct PropertyListTests {
     }
   }
 
-  @Test("If apps share App Store metadata, the total of what is read is limited to the size of the file")
+  @Test("App Store metadata that apps share is not read more often than would fit into the file")
   func sharedMetadata() throws {
     let metadata = try BinaryPlist.encode(
       .dictionary(["itemName": .string("Bee"), "more": .data([UInt8](repeating: 0, count: 1000))]))

@@ -10,11 +10,11 @@ import Testing
 @Suite("Adding and removing passwords of backups")
 struct ReencryptionTests {
   private func rewrite(
-    _ path: String, with keybag: Keybag, from password: String, system: FileSystem = unsynced
+    _ path: String, with keybag: Keybag, currentPassword: String, system: FileSystem = unsynced
   ) throws -> RewrittenBackup {
     let archive = try BackupArchive.open(.path(path))
     return try BackupRewriter(system: system).reencrypt(
-      archive, at: path, with: keybag, keys: archive.keybag.keys(password))
+      archive, at: path, with: keybag, keys: archive.keybag.keys(currentPassword))
   }
 
   /// Creates the backup as a directory or a container file, and returns its path.
@@ -29,7 +29,7 @@ struct ReencryptionTests {
     return directory.path(destination)
   }
 
-  @Test("A backup of iOS 9 or earlier is refused in advance", arguments: [true, false])
+  @Test("A backup of iOS 9 or earlier is refused before anything is changed", arguments: [true, false])
   func oldLayout(hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     try MBDBBackup(try SampleBackup(hasPassword: hasPassword)).write(to: directory, "backup")
@@ -46,7 +46,7 @@ struct ReencryptionTests {
     let fixture = try UnencryptedBackupFixture()
     let path = try makeBackup(fixture, directory, as: "b.tar")
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-    _ = try rewrite(path, with: try fixture.keybagWithPassword("correct horse"), from: "")
+    _ = try rewrite(path, with: try fixture.keybagWithPassword("correct horse"), currentPassword: "")
     #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o644)
   }
 
@@ -58,7 +58,7 @@ struct ReencryptionTests {
     let fixture = try UnencryptedBackupFixture()
     let path = try makeBackup(fixture, directory, as: destination)
     let keybag = try fixture.keybagWithPassword("correct horse")
-    let outcome = try rewrite(path, with: keybag, from: "")
+    let outcome = try rewrite(path, with: keybag, currentPassword: "")
     #expect(outcome.fileCount == 11 && outcome.unrelatedFiles.isEmpty && outcome.leftover == nil)
 
     let archive = try BackupArchive.open(.path(path))
@@ -117,9 +117,9 @@ struct ReencryptionTests {
     let original = try BackupArchive.open(.path(path), system: .real)
     let originalFiles = try original.plainFiles(original.keybag.keys(""))
     let keybagWithPassword = try fixture.keybagWithPassword("correct horse")
-    _ = try rewrite(path, with: keybagWithPassword, from: "")
+    _ = try rewrite(path, with: keybagWithPassword, currentPassword: "")
     let keybag = try fixture.keybagWithoutPassword(keybagWithPassword, "correct horse")
-    _ = try rewrite(path, with: keybag, from: "correct horse")
+    _ = try rewrite(path, with: keybag, currentPassword: "correct horse")
 
     let archive = try BackupArchive.open(.path(path))
     #expect(!archive.isEncrypted && archive.manifest.manifestKey == nil && archive.keybag == keybag)
@@ -158,12 +158,12 @@ struct ReencryptionTests {
     try directory.write([1], to: "backup/note.txt")
     let treeBefore = try tree(directory.path)
     let error = #expect(throws: KeyhaulError.self) {
-      _ = try rewrite(directory.path("backup"), with: keybag, from: "")
+      _ = try rewrite(directory.path("backup"), with: keybag, currentPassword: "")
     }
     #expect(error?.code == .occupied && error?.reason.contains("note.txt") == true)
     #expect(try tree(directory.path) == treeBefore)
     try FileManager.default.removeItem(atPath: directory.path("backup/note.txt"))
-    _ = try rewrite(directory.path("backup"), with: keybag, from: "")
+    _ = try rewrite(directory.path("backup"), with: keybag, currentPassword: "")
     #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
   }
 
@@ -174,18 +174,18 @@ struct ReencryptionTests {
     try fixture.write(to: directory)
     let name = "55/" + String(repeating: "5", count: 40)
     try directory.write(Array("plain text here".utf8), to: "backup/\(name)")
-    let outcome = try rewrite(directory.path("backup"), with: try fixture.keybagWithPassword("x"), from: "")
+    let outcome = try rewrite(directory.path("backup"), with: try fixture.keybagWithPassword("x"), currentPassword: "")
     #expect(outcome.unrelatedFiles == [name])
     #expect(!FileManager.default.fileExists(atPath: directory.path("backup/\(name)")))
   }
 
-  @Test("A file that cannot be decrypted completely stops the operation")
+  @Test("The operation stops at a file of which a part cannot be decrypted")
   func damaged() throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()
     try fixture.write(to: directory)
     let keybag = try fixture.keybagWithPassword("x")
-    _ = try rewrite(directory.path("backup"), with: keybag, from: "")
+    _ = try rewrite(directory.path("backup"), with: keybag, currentPassword: "")
     let file = try #require(try fixture.contents().first { $0.path == "Media/large.jpg" })
     let name = "backup/\(file.identifier.prefix(2))/\(file.identifier)"
     var stored = try directory.read(name)
@@ -196,20 +196,20 @@ struct ReencryptionTests {
     let treeBefore = try tree(directory.path)
     let withoutPassword = try fixture.keybagWithoutPassword(keybag, "x")
     let error = #expect(throws: KeyhaulError.self) {
-      _ = try rewrite(directory.path("backup"), with: withoutPassword, from: "x")
+      _ = try rewrite(directory.path("backup"), with: withoutPassword, currentPassword: "x")
     }
     #expect(error?.code == .damaged)
     #expect(try tree(directory.path) == treeBefore)
   }
 
   @Test(
-    "If any call fails, the backup is either unchanged or encrypted (a fifth of the calls in a quick run)",
+    "If a call fails, the backup is either unchanged or encrypted",
     arguments: ["backup", "b.tar"],
     [FileSystem.InjectedFault.failure(.noSpace), .failure(.ioError), .short])
-  func everyCall(destination: String, fault: FileSystem.InjectedFault) throws {
+  func failedCall(destination: String, fault: FileSystem.InjectedFault) throws {
     let fixture = try UnencryptedBackupFixture()
     let keybag = try fixture.keybagWithPassword("x")
-    // A directory needs more calls than a container, so fewer of its calls are tested.
+    // A directory needs more calls than a container, so the steps are larger. A quick run tests a fifth of these calls.
     let step = destination == "backup" ? 7 : 3
     for call in stride(from: 1, through: 100_000, by: Cases.isExhaustive ? step : 5 * step) {
       let directory = try TemporaryDirectory()
@@ -218,7 +218,7 @@ struct ReencryptionTests {
       let failing = SingleFault(at: call, fault)
       var failed = false
       do {
-        _ = try rewrite(path, with: keybag, from: "", system: failing.system)
+        _ = try rewrite(path, with: keybag, currentPassword: "", system: failing.system)
       } catch let error as KeyhaulError {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
@@ -244,7 +244,7 @@ struct ReencryptionTests {
       }
     }
     let keybag = try fixture.keybagWithPassword("x")
-    _ = try rewrite(directory.path("backup"), with: keybag, from: "", system: withoutExchange)
+    _ = try rewrite(directory.path("backup"), with: keybag, currentPassword: "", system: withoutExchange)
     #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["backup"])
   }

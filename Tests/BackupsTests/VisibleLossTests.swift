@@ -29,8 +29,8 @@ struct VisibleLossTests {
     #expect(result.count == 1 && result.first?.hasPrefix("its manifest cannot be read: ") == true)
   }
 
-  @Test("A missing listed file and an unreadable keychain are losses")
-  func missing() throws {
+  @Test("A missing keychain file is reported as not stored and as unreadable")
+  func missingKeychain() throws {
     let result = try losses { $0[Self.keychainPath] = nil }
     #expect(result.first == "1 listed file is not stored")
     #expect(result.last?.hasPrefix("its keychain cannot be read: the manifest lists ") == true && result.count == 2)

@@ -28,7 +28,7 @@ struct FileRecordTests {
     inode: .max, userID: -2, groupID: 0, lastModified: 1, lastStatusChange: 2, birth: -3, size: 1 << 40,
     protectionClass: .fileNone, extendedAttributes: [9], flags: 32)
 
-  @Test("Foundation reads the archive of a record with the keys of a device, in the same order")
+  @Test("Foundation can read an archived record, whose fields have the names and the order of a device's")
   func foundationReads() throws {
     let bytes = try Self.completeRecord.archived()
     let root = try #require(
@@ -124,7 +124,7 @@ struct FileRecordTests {
   @Test("A field is read through 16 references, and rejected with 17")
   func referenceChains() throws {
     func record(references: Int) throws -> [UInt8] {
-      // The record itself has the first reference. Each further reference refers to the next object.
+      // The record has the first reference, and each object of the chain refers to the next.
       let chain = (1..<references).map { PropertyValue.uid(UInt64($0 + 2)) }
       return try archive(["RelativePath": .uid(2)], chain + [.string("end")])
     }
@@ -136,6 +136,7 @@ struct FileRecordTests {
   /// Reads a record whose object has two members: the first key refers to the path "a", the second key to "b".
   private func readRecord(firstKey: [UInt8], secondKey: [UInt8]) throws -> FileRecord {
     func text(_ text: String) -> [UInt8] { [0x50 | UInt8(text.utf8.count)] + Array(text.utf8) }
+    // The numbers are those of the objects of the property list.
     let objects: [[UInt8]] = [
       [0xD2, 1, 2, 3, 4], text("$top"), text("$objects"),  // 0: {$top: 3, $objects: 4}
       [0xD1, 5, 6],  // 3: {root: 6}

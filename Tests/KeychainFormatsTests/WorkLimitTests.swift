@@ -105,7 +105,7 @@ struct WorkLimitTests {
   @Test("Items that share one dictionary are rejected before there are very many of them")
   func sharedEntry() throws {
     // Each item uses 16 bytes of the limit, but its reference in the file raises the limit by one byte.
-    let maximum = (KeychainBackupFile.sharedByteAllowance + CostlyPlists.sharedItem(entries: 0, blob: []).count) / 15
+    let maximum = (KeychainBackupFile.maximumOverlap + CostlyPlists.sharedItem(entries: 0, blob: []).count) / 15
     let withinLimit = CostlyPlists.sharedItem(entries: maximum - 10, blob: [])
     let overLimit = CostlyPlists.sharedItem(entries: maximum + 10, blob: [])
     #expect(try KeychainBackupFile(parsing: withinLimit).entries.count > 69_000)
@@ -113,11 +113,11 @@ struct WorkLimitTests {
   }
 
   @Test("Items may share the allowed number of bytes beyond the file's size, and one more byte is rejected")
-  func sharedByteAllowance() throws {
+  func maximumOverlap() throws {
     let blob = [UInt8](repeating: 7, count: 500_000)
     let unpadded = CostlyPlists.sharedItem(entries: 4, blob: blob).count
-    // Four blobs and the charge for four entries equal the file's size plus the allowance.
-    let padding = 4 * (blob.count + 16) - KeychainBackupFile.sharedByteAllowance - unpadded
+    // Four blobs and the charge for four entries equal the file's size plus the maximum overlap.
+    let padding = 4 * (blob.count + 16) - KeychainBackupFile.maximumOverlap - unpadded
     #expect(padding > 0)
     let exact = CostlyPlists.sharedItem(entries: 4, blob: blob, padding: padding)
     #expect(try KeychainBackupFile(parsing: exact).entries.map { $0.blob == blob } == [true, true, true, true])

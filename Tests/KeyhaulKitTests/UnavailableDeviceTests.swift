@@ -9,7 +9,7 @@ import VirtualDevice
 
 @testable import KeyhaulKit
 
-/// A fixed clock that advances by an hour after a number of reads.
+/// A fixed clock that jumps forward by an hour after it was read a number of times.
 private final class JumpingClock: Sendable {
   private let readsBeforeJump = Mutex<Int?>(nil)
 
@@ -63,7 +63,7 @@ struct UnavailableDeviceTests {
   }
 
   @Test("A phone that loses its keys while rows are read is not backed up", arguments: [0, 1])
-  func locksMeanwhile(readCount: Int) throws {
+  func locksMeanwhile(clockReadCount: Int) throws {
     let clock = JumpingClock()
     let environment = DeviceEnvironment(
       clock: clock.deviceClock, random: SeededRandomSource(seed: "locks meanwhile"), passcodeRounds: 2)
@@ -71,7 +71,7 @@ struct UnavailableDeviceTests {
     let session = try home.devices.create(DeviceName("phone"), passcode: Secret(utf8: "1234")).openTestSession()
     try session.insertUnchanged(.password("a"), .password("c", .afterFirstUnlock))
     try session.requestLock()
-    clock.jump(afterReads: readCount)
+    clock.jump(afterReads: clockReadCount)
     let error = try keyhaulError { _ = try BackupExporter.prepare(session, password: nil) }
     #expect(error?.code == .deviceLocked)
     #expect(error?.reason == "1 item is in the class \"when unlocked\"; its key is not in memory")
@@ -127,8 +127,8 @@ struct UnavailableDeviceTests {
   func password() throws {
     let setup = try TestSetup()
     let session = try setup.phone("phone").openTestSession()
-    // HMAC pads its key with NUL bytes, so a password of NUL bytes equals the empty one. Together with the iterations of
-    // the second step, 20,000,000 exceed the limit.
+    // HMAC pads its key with NUL bytes, so a password of NUL bytes equals the empty one. 20,000,000 iterations
+    // exceed the limit only together with the iterations of the second step.
     for (password, rounds) in [("", 1), ("\0\0", 1), ("pw", 0), ("pw", 20_000_000)] {
       let error = try keyhaulError {
         _ = try BackupExporter.prepare(session, password: secret(password), rounds: rounds)

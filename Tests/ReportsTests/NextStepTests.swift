@@ -113,7 +113,7 @@ struct BackupPlanStepTests {
         Self.makeBackup + Self.planNewBackup + Self.keep
       ),
       (
-        "a restore removes existing items, so the new backup is merged",
+        "a restore removes existing items, so merging the new backup is suggested",
         .make([needsPassword], removed: existing, isEncrypted: false),
         Self.makeBackup + Self.mergeNewBackup + Self.planNewBackup
       ),
@@ -290,9 +290,9 @@ struct DifferenceStepTests {
       ("a device has changed", (monday, anna), (phone, annaAndBerta), Self.backUpPhone),
       ("a device equals its backup", (monday, anna), (phone, anna), []),
       ("a device has no items", (monday, anna), (emptyPhone, []), []),
-      ("a backup is compared with a device", (phone, anna), (family, annaAndBerta), Self.planFamilyToPhone),
+      ("the new side is a backup", (phone, anna), (family, annaAndBerta), Self.planFamilyToPhone),
       ("two devices differ", (phone, anna), (otherPhone, annaAndBerta), []),
-      ("damage on a device has no other copy", (phone, anna + [damaged]), (otherPhone, anna), []),
+      ("an item is damaged on a device, which has no other copy", (phone, anna + [damaged]), (otherPhone, anna), []),
       ("damage in a backup", (monday, anna + [damaged]), (phone, anna), Self.verifyMonday),
       ("an encrypted item may match", (monday, [encrypted]), (family, bound), Self.useDeviceKey),
     ]

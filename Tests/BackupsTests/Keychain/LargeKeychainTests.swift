@@ -101,7 +101,7 @@ struct LargeKeychainTests {
     #expect(try outcomes(unlocked) == outcomes(unlockedInMemory))
   }
 
-  @Test("A keychain file that requires the device key is read again for another device key")
+  @Test("If the keychain file itself needs the device key, another device key makes Keyhaul read it again")
   func keychainNeedsDeviceKey() throws {
     let backup = try EditableBackup(
       items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
@@ -121,7 +121,7 @@ struct LargeKeychainTests {
 
   /// An anomaly of a large keychain file.
   enum Anomaly: String, CaseIterable {
-    case none, plaintextDigest, wrongDigest, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag
+    case none, plaintextDigest, wrongDigest, unknownKey, xml, extraByte, withoutPadding, truncatedPlist, otherKeybag
   }
 
   private func backup(_ anomaly: Anomaly) throws -> EditableBackup {
@@ -137,14 +137,14 @@ struct LargeKeychainTests {
           root["other"] = .array([])
           return try BinaryPlist.encode(.dictionary(root))
         })
-    case .inXML: return try EditableBackup(items: Self.items, keychainInXML: true)
-    case .cutPlist: return try EditableBackup(items: Self.items, editKeychain: { Array($0.dropLast(5)) })
+    case .xml: return try EditableBackup(items: Self.items, keychainInXML: true)
+    case .truncatedPlist: return try EditableBackup(items: Self.items, editKeychain: { Array($0.dropLast(5)) })
     case .otherKeybag:
       return try EditableBackup(items: Self.items, namingKeybag: "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0")
-    case .longer, .withoutPadding:
+    case .extraByte, .withoutPadding:
       let backup = try EditableBackup(items: Self.items)
       var stored = try backup.read(Self.storedPath)
-      if anomaly == .longer { stored.append(0) } else { stored.removeLast(32) }
+      if anomaly == .extraByte { stored.append(0) } else { stored.removeLast(32) }
       try backup.write(stored, to: Self.storedPath)
       return backup
     }
@@ -160,11 +160,11 @@ struct LargeKeychainTests {
     #expect(inFile == inMemory)
     let verification = inFile.verification
     switch anomaly {
-    case .none, .plaintextDigest, .unknownKey, .inXML:
+    case .none, .plaintextDigest, .unknownKey, .xml:
       #expect(verification.faults == [] && inFile.items.count == 12)
     case .wrongDigest: #expect(verification.faults != [] && inFile.items.count == 12)
     case .otherKeybag: #expect(verification.isKeychainRefused)
-    case .longer, .withoutPadding, .cutPlist: #expect(verification.isKeychainLost && inFile.items == [])
+    case .extraByte, .withoutPadding, .truncatedPlist: #expect(verification.isKeychainLost && inFile.items == [])
     }
   }
 
@@ -198,7 +198,7 @@ struct LargeKeychainTests {
         return count > readLimit.withLock { $0 } ? .failure(.ioError) : nil
       }
     }
-    /// Returns the number of reads after the backup is open.
+    /// Performs the operation. Reads fail after `limit` reads of the open backup. Returns the number of these reads.
     func performOperation(failingAfter limit: Int) throws -> Int {
       let archive = try BackupArchive.open(.path(backup.path), limits: .standard, system: system)
       readCount.withLock { $0 = 0 }
@@ -209,6 +209,7 @@ struct LargeKeychainTests {
     }
     let totalCount = try performOperation(failingAfter: .max)
     #expect(totalCount > 40)
+    // The first two reads fail, one in the middle, and the last three, with which the operation ends.
     for limit in [0, 1, totalCount / 2, totalCount - 3, totalCount - 2, totalCount - 1] {
       let error = #expect(throws: KeyhaulError.self) { try performOperation(failingAfter: limit) }
       #expect(error?.reason.contains("a temporary file: input/output error") == true, "\(limit) of \(totalCount)")

@@ -4,7 +4,8 @@ import Testing
 
 @testable import keyhaul
 
-/// Serialized, because each kill comes at a random time within the measured duration of an uninterrupted command.
+/// Serialized, because other tests would slow the commands, and each kill is timed by the measured duration of an
+/// uninterrupted command.
 @Suite("Killed changes and copies of a backup", .serialized)
 struct KilledRewriteTests {
   private func sandbox() throws -> PhoneSandbox {
@@ -29,7 +30,7 @@ struct KilledRewriteTests {
   }
 
   @Test(
-    "A killed rekey leaves the old or the new backup (10 moments, 3 in a quick run)",
+    "A rekey that is killed at any moment leaves the old or the new backup",
     arguments: ["b.tar", "b", "plain"])
   func rekeyed(name: String) throws {
     let sandbox = try sandbox()
@@ -42,15 +43,16 @@ struct KilledRewriteTests {
     var random = SeededRandom(seed: UInt64(name.count))
     for _ in 0..<Cases.count(10, quick: 3) {
       try sandbox.devices.run("rm -rf \(name) && cp -Rp original \(name)")
-      let moment = try runAndKill(line, within: duration, in: sandbox, using: &random)
+      let description = try runAndKill(line, within: duration, in: sandbox, using: &random)
       let isOld = try sandbox.keyhaul("verify \(name)" + (isPlain ? "" : " --password-file .bp")).status == 0
       let isNew = try sandbox.keyhaul("verify \(name) --password-file .np").status == 0
       if isPlain {
+        // `inspect` states which of the two backups is there. This backup has to be complete.
         let inspected = try sandbox.object(sandbox.succeed("inspect \(name) --json"))
         let isEncrypted = inspected["encrypted"] as? Bool ?? true
-        #expect(isEncrypted ? isNew : isOld, moment)
+        #expect(isEncrypted ? isNew : isOld, description)
       } else {
-        #expect(isOld != isNew, moment)
+        #expect(isOld != isNew, description)
       }
     }
     // The next rekey deletes the leftovers of the killed rekeys.
@@ -62,7 +64,7 @@ struct KilledRewriteTests {
   }
 
   @Test(
-    "A killed convert leaves the old or the complete new file (10 moments, 4 in a quick run)",
+    "A convert that is killed at any moment leaves the old or the complete new file",
     arguments: [("b", "c.tar.gz"), ("b.tar", "c/")])
   func converted(from source: String, to target: String) throws {
     let sandbox = try sandbox()
@@ -79,15 +81,15 @@ struct KilledRewriteTests {
       try sandbox.devices.run("rm -rf \(target)")
       let replacesBackup = round % 2 == 1
       if replacesBackup { try sandbox.succeed("convert other.tar -o \(target) -q") }
-      let moment = try runAndKill(line, within: duration, in: sandbox, using: &random)
+      let description = try runAndKill(line, within: duration, in: sandbox, using: &random)
       let exists = try sandbox.names().contains(target.replacing("/", with: ""))
       if exists {
-        #expect(try sandbox.keyhaul("verify \(target) --password-file .bp").status == 0, moment)
-        #expect(try ["old-phone", "new-phone"].contains(sourceDevice(of: target)), moment)
+        #expect(try sandbox.keyhaul("verify \(target) --password-file .bp").status == 0, description)
+        #expect(try ["old-phone", "new-phone"].contains(sourceDevice(of: target)), description)
       } else {
-        #expect(!replacesBackup, moment)
+        #expect(!replacesBackup, description)
       }
-      #expect(try sandbox.devices.run("diff -r \(source) original").status == 0, moment)
+      #expect(try sandbox.devices.run("diff -r \(source) original").status == 0, description)
     }
     // The next convert deletes the leftovers of the killed conversions.
     try sandbox.succeed(line)

@@ -9,12 +9,16 @@ struct MovePromptTests {
   @Test("Backup asks for a new password twice, and rejects two different passwords")
   func newPassword() throws {
     let sandbox = try PhoneSandbox()
-    let different = try sandbox.keyhaul("backup old-phone -o b.tar --rounds 1", typed: ["one", "two"])
-    #expect(different.status == 1 && different.errors.contains("differ\n  why: both were typed for b.tar\n"))
+    let differentPasswords = try sandbox.keyhaul("backup old-phone -o b.tar --rounds 1", typed: ["one", "two"])
+    #expect(
+      differentPasswords.status == 1 && differentPasswords.errors.contains("differ\n  why: both were typed for b.tar\n")
+    )
     #expect(try !sandbox.names().contains("b.tar"))
-    let equal = try sandbox.keyhaul("backup old-phone -o b.tar --rounds 1 -q", typed: ["s3cret", "s3cret"])
-    #expect(equal.status == 0 && !equal.terminal.contains("s3cret"))
-    #expect(equal.terminal.contains("New password for b.tar: ") && equal.terminal.lowercased().contains("again: "))
+    let samePassword = try sandbox.keyhaul("backup old-phone -o b.tar --rounds 1 -q", typed: ["s3cret", "s3cret"])
+    #expect(samePassword.status == 0 && !samePassword.terminal.contains("s3cret"))
+    #expect(
+      samePassword.terminal.contains("New password for b.tar: ")
+        && samePassword.terminal.lowercased().contains("again: "))
     let plan = try sandbox.keyhaul("plan b.tar --to new-phone", typed: ["s3cret"])
     #expect(plan.status == 0 && plan.terminal == "Password of b.tar: \n")
     #expect(try sandbox.keyhaul("plan b.tar --to new-phone --no-input", typed: []).status == 12)
@@ -25,7 +29,7 @@ struct MovePromptTests {
     "Password of \(backup): \nThat password is wrong; try again.\n"
   }
 
-  @Test("After a wrong password, Keyhaul asks again, three times in total")
+  @Test("Keyhaul asks for a password up to three times")
   func wrongPassword() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let plan = "plan b.tar --to new-phone --json"
@@ -48,7 +52,9 @@ struct MovePromptTests {
     #expect(empty.status == 12 && empty.errors.hasPrefix("error: the password of b.tar is empty\n"))
   }
 
-  @Test("Every command that needs a backup's password asks again after a wrong one", arguments: DecryptingCommands.all)
+  @Test(
+    "Every command that decrypts a backup asks again after a wrong password; inspect without options does not ask",
+    arguments: DecryptingCommands.all)
   func wrongPasswordOfCommands(line: String) throws {
     let sandbox = try PhoneSandbox()
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
@@ -88,7 +94,7 @@ struct MovePromptTests {
     }
   }
 
-  @Test("A restore that removes items asks with the counts, and only a yes continues")
+  @Test("A restore that removes items states how many in its question, and continues only after yes")
   func removal() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
@@ -125,6 +131,7 @@ struct MovePromptTests {
     let withoutInput = try sandbox.keyhaul("\(restore) --no-input", typed: [])
     #expect(withoutInput.status == 64 && withoutInput.errors.contains("--no-input prevents Keyhaul from asking"))
     #expect(try sandbox.contents(of: "new-phone") == deviceBefore)
+    // A dry run asks nothing.
     let dryMerge = try sandbox.keyhaul("\(restore) --existing merge -n", typed: [])
     #expect(dryMerge.status == 0 && dryMerge.terminal == "")
     let restored = try sandbox.keyhaul(restore, typed: ["y"])
@@ -134,7 +141,7 @@ struct MovePromptTests {
         == "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind, 1 removed.\n")
   }
 
-  @Test("Keyhaul asks before replacing a backup, before it asks for the password", arguments: ["b.tar", "b/", "all/"])
+  @Test("Keyhaul asks whether to replace a backup before it asks for the password", arguments: ["b.tar", "b/", "all/"])
   func replacement(name: String) throws {
     let sandbox = try PhoneSandbox()
     // In a folder with unrelated files, the backup is written into a subfolder.

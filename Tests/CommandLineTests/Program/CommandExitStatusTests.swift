@@ -25,7 +25,7 @@ struct CommandExitStatusTests {
     #expect(CommandExitStatus(category).id == category.rawValue)
   }
 
-  @Test("Each fixed exit status has its own code")
+  @Test("No two statuses in `fixed` have the same code")
   func distinct() {
     #expect(Set(CommandExitStatus.fixed.map(\.code)).count == CommandExitStatus.fixed.count)
   }

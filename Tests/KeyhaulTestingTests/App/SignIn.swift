@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import KeychainServices  // on iOS: import Security
 
-/// Keychain code of an app, as it is written for iOS.
+/// Keychain code as an iOS app would contain it.
 enum SignIn {
   static let service = "org.example.app"
 

@@ -28,8 +28,8 @@ extension DeviceClock {
 }
 
 extension DeviceEnvironment {
-  /// An environment for the devices of tests: long waits are skipped, and a passcode's key is derived in few
-  /// iterations.
+  /// An environment for the devices of tests: long waits are skipped, and only a few
+  /// iterations derive the key from a passcode.
   public static var forTests: DeviceEnvironment {
     DeviceEnvironment(clock: .skippingWaits(), passcodeRounds: testPasscodeRounds)
   }

@@ -1,4 +1,4 @@
-/// The number of a backup's files by domain.
+/// Counts the files of a backup, and adds up their sizes, for each domain.
 package struct FilesByDomain: Sendable {
   /// A domain and its files.
   package struct Domain: Sendable, Equatable {

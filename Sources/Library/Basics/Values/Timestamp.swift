@@ -70,11 +70,12 @@ package enum Timestamp {
     else { return nil }
     let date = CivilDate(year: Int64(year), month: Int64(month), day: Int64(day))
     guard (1...CivilDate.daysInMonth(date.month, of: date.year)).contains(date.day) else { return nil }
-    let wholeSeconds = Int(date.daysSinceReference) * 86_400 + hour * 3600 + minute * 60 + second - offset
+    let wholeSeconds = Int(date.daysSinceReference) * Int(secondsPerDay) + hour * 3600 + minute * 60 + second - offset
     return seconds(wholeSeconds, fraction).map { KeychainDate(secondsSinceReferenceDate: $0) }
   }
 
-  /// Returns the decimal places with the point before them. Empty for a whole second, and if there are too many places.
+  /// Returns the decimal places with the point before them. Empty for whole seconds, and for more than
+  /// `maximumFractionDigits` places.
   private static func fraction(of seconds: Double) -> String {
     let digits = SecondFraction.digits(of: seconds)
     return digits.isEmpty || digits.count > maximumFractionDigits ? "" : "." + String(decoding: digits, as: UTF8.self)
@@ -83,14 +84,14 @@ package enum Timestamp {
   /// The maximum number of decimal places. It limits the work for a long text.
   private static let maximumFractionDigits = 30
 
-  /// Parses the whole seconds and the fraction as one decimal. Only then does a formatted date give the same number
-  /// again.
+  /// Parses the whole seconds and the fraction as one decimal, because adding them would round differently and change a
+  /// formatted date.
   private static func seconds(_ wholeSeconds: Int, _ fraction: String) -> Double? {
     guard wholeSeconds < 0 else { return Double("\(wholeSeconds).\(fraction)0") }
     var digits = Array(fraction.utf8)
     while digits.last == UInt8(ascii: "0") { digits.removeLast() }
     guard !digits.isEmpty else { return Double(wholeSeconds) }
-    // The decimal places count up from the lower whole second, but a negative decimal counts down.
+    // The fraction is counted up from the lower whole second. A negative decimal counts down from the higher one.
     let complement = String(decoding: SecondFraction.complement(of: digits), as: UTF8.self)
     return Double("-\(-wholeSeconds - 1).\(complement)")
   }

@@ -64,9 +64,9 @@ package struct BackupRequest: Sendable {
 
   /// Returns a password of the request.
   ///
-  /// - Returns: `nil` if there is no password, or an empty password, which some clients send instead.
-  /// - Throws: `.failed` if the password is not text or is longer than 1,024 bytes. It must not be treated as missing,
-  ///   because the device would then stop encrypting its backups.
+  /// - Returns: `nil` if there is no password or it is empty. Some clients send an empty password for none.
+  /// - Throws: `.failed` if the password is not text or is longer than 1,024 bytes. An invalid password must not be
+  ///   treated as missing, because the device would then stop encrypting its backups.
   private static func secret(_ value: PropertyValue?) throws(BackupServiceError) -> Secret? {
     guard let value else { return nil }
     guard let text = value.stringValue, text.utf8.count <= maximumPasswordByteCount else {

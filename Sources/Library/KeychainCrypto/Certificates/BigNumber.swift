@@ -50,7 +50,7 @@ struct BigNumber: ~Copyable {
     return result
   }
 
-  /// Memory for intermediate results, which OpenSSL overwrites.
+  /// Memory for intermediate results. OpenSSL overwrites it when it is freed.
   private struct Scratch: ~Copyable {
     let handle: OpaquePointer
 

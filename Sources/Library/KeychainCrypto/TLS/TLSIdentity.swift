@@ -29,8 +29,8 @@ package final class TLSIdentity: Sendable {
     SSL_CTX_set_options(context, Self.noTicket | Self.noRenegotiation)
     SSL_CTX_set_num_tickets(context, 0)
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
-    // Accepts any certificate here. `TLSConnection.requirePeer` compares it byte for byte after the handshake, which
-    // proves that the peer has its key.
+    // Accepts any certificate here. The handshake proves that the peer has the certificate's key, and
+    // `TLSConnection.requirePeer` then compares the certificate byte for byte.
     SSL_CTX_set_cert_verify_callback(context, { _, _ in 1 }, nil)
     self.context = context
   }

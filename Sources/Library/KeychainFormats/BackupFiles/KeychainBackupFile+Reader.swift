@@ -17,7 +17,7 @@ extension KeychainBackupFile {
       self.bytes = bytes
       self.decoder = decoder
       self.maximumEntryCount = maximumEntryCount
-      remainingBytes = decoder.document.bytes.count + sharedByteAllowance
+      remainingBytes = decoder.document.bytes.count + maximumOverlap
     }
 
     mutating func readFile() throws(FormatError) -> KeychainBackupFile {

@@ -6,12 +6,12 @@ import Basics
 public struct KeychainBackupFile: Sendable, Hashable {
   /// The maximum number of items in a file; a full device has some thousands.
   package static let maximumEntryCount = 2_000_000
-  /// The number of bytes that are counted for each entry in addition to its blob and its reference. In a file, an entry
-  /// takes more than this.
+  /// The number of bytes that a limit counts for each entry in addition to its blob and its reference. An entry in a
+  /// file is always larger.
   static let entryByteCount = 16
-  /// The number of bytes by which the entries together may exceed the size of the file. A device never stores two items
-  /// in the same bytes, but a crafted file could make a reader decrypt the same bytes over and over.
-  package static let sharedByteAllowance = 1 << 20
+  /// The number of bytes by which all entries together may be larger than the file. A device never stores
+  /// two items in the same bytes, but a crafted file could make a reader decrypt the same bytes over and over.
+  package static let maximumOverlap = 1 << 20
 
   /// The lower-case UUID of the keybag whose keys encrypt the items, or `nil` in old backups.
   package var keybagUUID: String?
@@ -91,6 +91,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     var bytes: [UInt8] = []
     // Each entry has three objects with some bytes each, a reference to each object, and its offset.
     bytes.reserveCapacity(entries.reduce(1 << 12) { $0 + $1.byteCount + 3 * (8 + 4 + 4) })
+    // The entries already have their bytes, so there is nothing to load.
     try KeychainFileWriter(self).write { (entry) throws(FormatError) in
       entry
     } to: { (chunk) throws(FormatError) in

@@ -21,10 +21,11 @@ package struct ItemBlob: Sendable, Hashable {
 
   /// The version, which determines the encoding of the plaintext.
   package let version: Version
-  /// Whether the version word's top bit is set: a fixed initialization vector of 12 bytes, and `authenticatedHeader` as
-  /// additional data. In backups the bit is clear: the vector is empty, and there is no additional data.
+  /// Whether the item uses a fixed initialization vector of 12 bytes, and `authenticatedHeader` as additional data. This
+  /// is the top bit of the version word. In backups the bit is clear: the vector is empty, and there is no additional
+  /// data.
   package let hasStaticIV: Bool
-  /// The class as stored; the upper bits may contain a key generation in a device's own copy.
+  /// The class as stored. In a device's own copy, the upper bits may contain the generation of the key.
   package let keyClass: KeyClass
   /// The wrapped key: 40 bytes for a symmetric class key, 72 for a Curve25519 one.
   package let wrappedKey: [UInt8]
@@ -153,6 +154,7 @@ struct BlobVersionWord {
       switch number {
       case 0: "version 0 was written by iOS 4 and contains only the secret"
       case 1: "version 1 has been seen only in the code of programs that read it"
+      // Only the readers of other blobs, such as `AccessControlledItemBlob`, reject versions 2 and 3.
       case 2, 3: "version \(number) has no access-control list"
       case 4, 5: "version \(number) contains an access-control list in an early format of iOS 8"
       case 6: "version 6 contains an access-control list and can be decrypted only on its device"

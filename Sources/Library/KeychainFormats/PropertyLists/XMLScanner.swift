@@ -23,12 +23,14 @@ struct XMLScanner {
 
   var isAtEnd: Bool { offset == bytes.count }
 
+  /// Returns the error for malformed text, or that the text is truncated if the scanner is at its end.
   func malformed(_ reason: String) -> FormatError {
     isAtEnd
       ? FormatError(.xmlPlist, .truncated, "it ends inside an element", offset: offset)
       : FormatError(.xmlPlist, .malformed, reason, offset: offset)
   }
 
+  /// Returns the error for forbidden text, or that the text is truncated if the scanner is at its end.
   func forbidden(_ reason: String) -> FormatError {
     isAtEnd
       ? FormatError(.xmlPlist, .truncated, "it ends inside an element", offset: offset)
@@ -68,10 +70,10 @@ struct XMLScanner {
     }
   }
 
-  /// Skips everything up to the end of the next `end`.
-  private mutating func skip(to end: String) throws(FormatError) {
+  /// Skips everything up to and including the next `terminator`.
+  private mutating func skip(to terminator: String) throws(FormatError) {
     while !isAtEnd {
-      if skipIfPresent(end) { return }
+      if skipIfPresent(terminator) { return }
       offset += 1
     }
     throw malformed("it does not end")
@@ -113,10 +115,10 @@ struct XMLScanner {
       switch byte {
       case UInt8(ascii: "<"):
         if skipIfPresent("<![CDATA[") {
-          let end = "]]>"
+          let terminator = "]]>"
           let contentStart = offset
-          try skip(to: end)
-          text += bytes[contentStart..<(offset - end.utf8.count)]
+          try skip(to: terminator)
+          text += bytes[contentStart..<(offset - terminator.utf8.count)]
         } else if skipIfPresent("<!--") {
           try skip(to: "-->")
         } else {
@@ -163,6 +165,7 @@ struct XMLScanner {
   private static func scalar(withNumber text: Substring) -> Unicode.Scalar? {
     let isHexadecimal = text.hasPrefix("x")
     let digits = text.dropFirst(isHexadecimal ? 1 : 0)
+    // `UInt32.init` would accept a plus sign.
     guard digits.first != "+" else { return nil }
     return UInt32(digits, radix: isHexadecimal ? 16 : 10).flatMap(Unicode.Scalar.init)
   }

@@ -25,7 +25,7 @@ package struct InstalledApp: Sendable, Hashable {
   }
 }
 
-/// A kind of app that often keeps secrets which stay on their device.
+/// A kind of app whose secrets often cannot leave the device.
 ///
 /// An app's kind comes from its category in the App Store, its identifier, or words in its name or identifier. Reports
 /// use it to suggest a check; they do not conclude anything about the app's items from it.
@@ -47,8 +47,8 @@ package enum AppKind: String, Sendable, CaseIterable {
   ///   - name: The app's name in the App Store; `nil` if it is unknown.
   ///   - genre: The App Store's genre ID of the app's category; `nil` if it is unknown.
   init?(identifier: String, name: String?, genre: Int64?) {
-    let identifier = String(identifier.unicodeScalars.prefix(Self.maximumLength)).lowercased()
-    let name = String((name ?? "").unicodeScalars.prefix(Self.maximumLength)).lowercased()
+    let identifier = String(identifier.unicodeScalars.prefix(Self.examinedLength)).lowercased()
+    let name = String((name ?? "").unicodeScalars.prefix(Self.examinedLength)).lowercased()
     let words = Set((identifier + " " + name).split { !$0.isLetter && !$0.isNumber }.map(String.init))
     let kindsWithoutGenre: [AppKind] = [.authenticator, .messenger, .wallet]
     let matchingKind = kindsWithoutGenre.first { kind in
@@ -65,7 +65,7 @@ package enum AppKind: String, Sendable, CaseIterable {
   }
 
   /// The number of scalars at the start of an identifier or a name that are examined.
-  private static let maximumLength = 200
+  private static let examinedLength = 200
 
   /// Words in the names or identifiers of such apps.
   private var keywords: Set<String> {
@@ -85,7 +85,7 @@ package enum AppKind: String, Sendable, CaseIterable {
     }
   }
 
-  /// Bundle identifiers of such apps, in lower case, for backups that name no apps.
+  /// Bundle identifiers of such apps, in lower case, for backups without app names.
   ///
   /// Source: the apps' entries in the App Store (388497605, 310633997, 686449807); Signal-iOS, `Signal.xcodeproj`.
   private var identifiers: Set<String> {

@@ -6,7 +6,8 @@ package enum InstalledApps {
   /// Returns app names by identifier. If the backup has no name for an app, its name is the identifier.
   ///
   /// `Manifest.plist` lists the apps that have files in the backup. `Info.plist` lists all installed apps, with their
-  /// names in the App Store. The computer writes `Info.plist`. If the file cannot be parsed, the backup has a finding.
+  /// names in the App Store. The computer, not the device, writes `Info.plist`. A damaged one is reported as a finding, and
+  /// gives no names here.
   package static func names(in archive: BackupArchive) -> [String: String] {
     var names: [String: String] = [:]
     for entry in entries(in: archive) { if let identifier = entry.key.stringValue { names[identifier] = identifier } }
@@ -20,7 +21,7 @@ package enum InstalledApps {
   ///
   /// - Parameter domains: Returns the domains of the backup's files, such as `AppDomain-org.example.chat`. It is called
   ///   only if neither property list names an app, because it reads the complete manifest.
-  package static func directory(of archive: BackupArchive, domains: () -> [String] = { [] }) -> AppDirectory {
+  package static func appDirectory(of archive: BackupArchive, domains: () -> [String] = { [] }) -> AppDirectory {
     var names = names(in: archive)
     let info = archive.computerProperties
     let storeApps = info?.storeApps ?? [:]
@@ -49,7 +50,7 @@ package enum InstalledApps {
     return Set(entries(in: archive).filter(isApp).compactMap(\.key.stringValue))
   }
 
-  /// Returns the identifiers of the apps that have a domain of files.
+  /// Returns the identifiers of the apps whose files have a domain of their own.
   private static func appIdentifiers(inDomains domains: [String]) -> Set<String> {
     let prefix = "AppDomain-"
     return Set(domains.lazy.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) })

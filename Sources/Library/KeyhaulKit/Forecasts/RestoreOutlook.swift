@@ -215,9 +215,9 @@ extension RestoreOutlook {
     /// arrives or was added after the backup.
     public let reason: Reason?
     /// The reason why the item may be unusable on a new device; `nil` if there is none or the item does not arrive.
-    package let warning: ArrivalWarning?
+    package let warningOnNewDevice: ArrivalWarning?
     /// The reason why the item may be unusable on the same device; `nil` if there is none or the item does not arrive.
-    package let warningOnReturn: ArrivalWarning?
+    package let warningOnSameDevice: ArrivalWarning?
   }
 
   /// All known items: first the items of the backup or of the device in their order, then the items that are only on the
@@ -232,13 +232,13 @@ extension RestoreOutlook {
         item[toNewDevice] == .arrives ? .both : item[toSameDevice] == .arrives ? .sameDevice : .neither
       return Item(
         index: item.index, identity: item.identity, protection: item.protection, outlook: outlook,
-        isExpected: expected.contains(item.index), reason: reason, warning: item.warning(in: toNewDevice),
-        warningOnReturn: item.warning(in: toSameDevice))
+        isExpected: expected.contains(item.index), reason: reason,
+        warningOnNewDevice: item.warning(in: toNewDevice), warningOnSameDevice: item.warning(in: toSameDevice))
     }
     let absentItems = (sourceDeviceItems?.absent ?? []).map { item in
       Item(
         index: nil, identity: item.identity, protection: item.protection, outlook: .neither, isExpected: false,
-        reason: item.reason, warning: nil, warningOnReturn: nil)
+        reason: item.reason, warningOnNewDevice: nil, warningOnSameDevice: nil)
     }
     return comparedItems + absentItems
   }

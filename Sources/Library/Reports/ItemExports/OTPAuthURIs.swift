@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension ExportFormat {
-  /// `otpauth` URIs of one-time passwords, which authenticator apps import, one on each line.
+  /// The one-time passwords as `otpauth` URIs, one on each line, for authenticator apps.
   ///
   /// Source: Google Authenticator, "Key Uri Format".
   public static let oneTimeSecrets = ExportFormat(
@@ -11,7 +11,7 @@ extension ExportFormat {
 }
 
 extension ItemExportWriter {
-  /// Appends the address of an item that contains a one-time password.
+  /// Appends the `otpauth` URI of an item that contains a one-time password.
   mutating func appendOneTimeSecret(_ item: KeychainItem) {
     guard let password = OneTimePassword(item) else { return }
     password.address.withBytes { text.append($0) }

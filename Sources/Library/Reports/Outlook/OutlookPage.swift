@@ -130,7 +130,9 @@ public struct OutlookPage: HTMLPage {
     page.element("article", ["class": "card \(group.style.rawValue)"]) { page in
       page.element("p", ["class": "count"]) { $0.element("b", HumanReadable.count(group.items.count, "item")) }
       page.element("h3", group.title)
-      if let fact = group.fact { page.element("p", fact.prefix(1).uppercased() + fact.dropFirst() + ".") }
+      if let explanation = group.explanation {
+        page.element("p", explanation.prefix(1).uppercased() + explanation.dropFirst() + ".")
+      }
       if let advice = group.advice {
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
@@ -195,7 +197,8 @@ extension PageTable.Row {
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
       app: summary.isRedacted || app.kind == .encrypted ? "" : app.displayName, protection: item.protection,
       result: result,
-      detail: (item.warning ?? item.warningOnReturn)?.explanation.headline ?? item.reason?.explanation.headline
+      detail: (item.warningOnNewDevice ?? item.warningOnSameDevice)?.explanation.headline ?? item.reason?.explanation
+        .headline
         ?? absence
     )
   }

@@ -9,34 +9,35 @@ extension OutlookSummary {
     let style: Tiles.Style
     let symbol: String
     let items: [RestoreOutlook.Item]
-    /// The cause, for a group without a reason.
-    var fact: String?
-    /// The recommended action, for a group without a reason.
+    /// The explanation why the items are lost or may be unusable, if no `Reason` says it.
+    var explanation: String?
+    /// The recommended action, if no `Reason` says it.
     var advice: String?
   }
 
-  /// The groups of items that are lost on both devices, lost only on a new device, or unreadable. Each item that does not
-  /// arrive on both devices is in one group.
+  /// Every item that does not arrive on both devices, in groups: lost everywhere, lost only on a new device, unreadable.
   var losses: [Group] {
     let lostItems = restoreOutlook.items.filter { $0.outlook != .both }
-    func group(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isOnlyOnDevice: Bool = false) -> Group? {
+    func group(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isMissingFromBackup: Bool = false) -> Group?
+    {
       let members = lostItems.filter {
-        $0.outlook == itemOutlook && $0.reason == reason && ($0.index == nil) == isOnlyOnDevice
+        $0.outlook == itemOutlook && $0.reason == reason && ($0.index == nil) == isMissingFromBackup
       }
       guard !members.isEmpty else { return nil }
+      // `.lost` is the style of unreadable items, and `.stays` that of all others.
       let symbol = reason.isDamage ? "!" : itemOutlook == .neither ? "x" : "<"
       return Group(
-        title: title(itemOutlook, reason, isOnlyOnDevice: isOnlyOnDevice), reason: reason,
+        title: title(itemOutlook, reason, isMissingFromBackup: isMissingFromBackup), reason: reason,
         style: reason.isDamage ? .lost : .stays, symbol: symbol, items: members)
     }
     let rules = Reason.allCases.filter { !$0.isDamage }
-    let neverInBackup = rules.map { group(.neither, $0, isOnlyOnDevice: true) }
+    let missingFromBackup = rules.map { group(.neither, $0, isMissingFromBackup: true) }
     let lostOnBoth = rules.map { group(.neither, $0) }
     let lostOnNewDevice = rules.map { group(.sameDevice, $0) }
     let unreadable = Reason.allCases.filter(\.isDamage).flatMap { reason in
-      [group(.neither, reason), group(.sameDevice, reason), group(.neither, reason, isOnlyOnDevice: true)]
+      [group(.neither, reason), group(.sameDevice, reason), group(.neither, reason, isMissingFromBackup: true)]
     }
-    return (neverInBackup + [addedLaterGroup(in: lostItems)] + lostOnBoth + lostOnNewDevice + unreadable)
+    return (missingFromBackup + [addedLaterGroup(in: lostItems)] + lostOnBoth + lostOnNewDevice + unreadable)
       .compactMap(\.self)
   }
 
@@ -44,7 +45,7 @@ extension OutlookSummary {
   var arrivingGroup: Group {
     Group(
       title: "Kept either way", reason: nil, style: .moves, symbol: "+",
-      items: restoreOutlook.items.filter { $0.outlook == .both && $0.warning == nil })
+      items: restoreOutlook.items.filter { $0.outlook == .both && $0.warningOnNewDevice == nil })
   }
 
   /// The groups of items that arrive but may be unusable: first on a new device, then on the same device.
@@ -53,13 +54,14 @@ extension OutlookSummary {
       _ title: String, outlook itemOutlook: RestoreOutlook.ItemOutlook, warning: ArrivalWarning
     ) -> Group? {
       let members = restoreOutlook.items.filter { item in
-        item.outlook == itemOutlook && (itemOutlook == .both ? item.warning : item.warningOnReturn) == warning
+        item.outlook == itemOutlook
+          && (itemOutlook == .both ? item.warningOnNewDevice : item.warningOnSameDevice) == warning
       }
       guard !members.isEmpty else { return nil }
       let explanation = warning.explanation
       return Group(
         title: title, reason: nil, style: .stays, symbol: "+", items: members,
-        fact: "\(warning.rawValue): \(explanation.headline)", advice: explanation.action)
+        explanation: "\(warning.rawValue): \(explanation.headline)", advice: explanation.action)
     }
     return [
       group("Kept either way, but unusable on \(newPhone)", outlook: .both, warning: .migratesButUnusable),
@@ -73,18 +75,18 @@ extension OutlookSummary {
     guard !members.isEmpty else { return nil }
     return Group(
       title: "Lost: not in this backup", reason: nil, style: .stays, symbol: "x", items: members,
-      fact: "they were added to \(phone) after the backup was made, or the backup lacks their references",
+      explanation: "they were added to \(phone) after the backup was made, or the backup lacks their references",
       advice: "Make a new backup.")
   }
 
-  private func title(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isOnlyOnDevice: Bool) -> String {
-    if reason.isDamage { return isOnlyOnDevice ? "Cannot be read on \(phone)" : "Cannot be read" }
+  private func title(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isMissingFromBackup: Bool) -> String {
+    if reason.isDamage { return isMissingFromBackup ? "Cannot be read on \(phone)" : "Cannot be read" }
+    let isNeverInBackup = BackupBlindSpots.reasons.contains(reason)
     switch itemOutlook {
-    case .neither where !BackupBlindSpots.reasons.contains(reason): return "Lost either way"
-    case .neither:
-      return reason == .systemBound
-        ? "Not restored, and not needed: never in a backup"
-        : "Lost either way: never in a backup"
+    case .neither where isNeverInBackup && reason == .systemBound:
+      return "Not restored, and not needed: never in a backup"
+    case .neither where isNeverInBackup: return "Lost either way: never in a backup"
+    case .neither: return "Lost either way"
     case .sameDevice: return "Lost on \(newPhone); kept if restored to \(phone)"
     case .both: return "Kept either way"
     }

@@ -4,8 +4,8 @@ extension OutlookSummary {
   /// A sentence about the items that reach a new device: the first line of the report in every format.
   package var verdict: String {
     if sourceIsBackup,
-      let verdict = backupCondition.verdict(
-        deviceNames: [phoneName, isRedacted ? phone : "the old \(model)"].compactMap(\.self))
+      // The verdict uses the first name with which it stays short.
+      let verdict = backupCondition.verdict(deviceNames: deviceNames)
     {
       return verdict
     }
@@ -27,6 +27,9 @@ extension OutlookSummary {
     return partialVerdict(counts)
   }
 
+  /// The name of the source device, and a shorter substitute.
+  private var deviceNames: [String] { [phoneName, isRedacted ? phone : "the old \(model)"].compactMap(\.self) }
+
   /// Returns the verdict if only some items move: "14 of 18 keychain items reach a new iPhone; 4 stay with old-phone."
   private func partialVerdict(_ counts: RestoreOutlook.Counts) -> String {
     let verb = counts.restoredCount == 1 ? "reaches" : "reach"
@@ -34,15 +37,15 @@ extension OutlookSummary {
       "\(HumanReadable.grouped(counts.restoredCount)) of \(HumanReadable.count(counts.total, "keychain item")) \(verb) "
       + "\(newPhone); "
     let stayingCount = counts.lost - counts.unreadable
-    let stayingBehindClause = Self.stayingClause(stayingCount)
+    let clauseWithoutName = Self.stayingClause(stayingCount)
     guard counts.unreadable == 0 else {
       let unreadableClause = "\(HumanReadable.grouped(counts.unreadable)) unreadable"
-      return start + (stayingCount == 0 ? "" : stayingBehindClause + ", ") + unreadableClause + "."
+      return start + (stayingCount == 0 ? "" : clauseWithoutName + ", ") + unreadableClause + "."
     }
     // The verdict names the device only if it stays short.
-    let names = phoneName.map { [$0, "the old \(model)"] } ?? []
-    let verdicts = names.map { start + Self.stayingClause(stayingCount, with: $0) + "." }
-    return verdicts.first(where: BackupCondition.isShort) ?? start + stayingBehindClause + "."
+    let names = phoneName == nil ? [] : deviceNames
+    let candidates = names.map { start + Self.stayingClause(stayingCount, with: $0) + "." }
+    return candidates.first(where: BackupCondition.isShort) ?? start + clauseWithoutName + "."
   }
 
   /// Returns a clause such as "4 stay with old-phone", or "4 stay behind" if the name is empty.
@@ -64,7 +67,7 @@ extension OutlookSummary {
 
   /// Sentences about the origin, protection and condition of the backup. For a device, a sentence about the counted items.
   package var sourceSentences: String {
-    guard let conditionSentence else {
+    guard sourceIsBackup, let conditionSentence else {
       return
         "These are the items of \(HTMLWriter.shortened(phone)), a virtual device, as it is now; no backup was read."
     }
@@ -108,11 +111,18 @@ extension OutlookSummary {
     case .unconfirmed: return "Nothing in it says whether the device finished it."
     case .changed, .damaged, .decryptedCopy: return "Keyhaul found damage in it."
     }
-    let uncheckedCount = restoreOutlook.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
-    guard uncheckedCount > 0, !restoreOutlook.triedDeviceKey else { return "Keyhaul found no damage in its keychain." }
-    return uncheckedCount == restoreOutlook.comparison.items.count
+    guard hardwareKeyItemCount > 0, !restoreOutlook.triedDeviceKey else {
+      return "Keyhaul found no damage in its keychain."
+    }
+    return hardwareKeyItemCount == restoreOutlook.comparison.items.count
       ? "Keyhaul could not check its items: only that device can decrypt them."
       : "Keyhaul found no damage in the items that it can decrypt."
+  }
+
+  /// The number of items that only the hardware key of the source device decrypts. Without the key, nothing shows whether
+  /// they are damaged.
+  private var hardwareKeyItemCount: Int {
+    restoreOutlook.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
   }
 }
 
@@ -242,9 +252,8 @@ extension OutlookSummary {
     guard sourceIsBackup else {
       return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s hardware key and with another device's."
     }
-    let boundCount = restoreOutlook.items.count { $0.reason == .deviceBound || $0.reason == .backupNotEncrypted }
     let lostCount = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
-    guard boundCount > 0 else {
+    guard hardwareKeyItemCount > 0 else {
       return lostCount == 0
         ? "Keyhaul decrypted every item. None of them needs a device's hardware key."
         : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lostCount)) cannot be read in this copy. None of the "
@@ -253,8 +262,8 @@ extension OutlookSummary {
     guard restoreOutlook.triedDeviceKey, let hardwareKeyDevice else {
       return
         "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
-        + "\(HumanReadable.count(boundCount, "item")) by class, because the hardware key that decrypts "
-        + "\(boundCount == 1 ? "it" : "them") is not available."
+        + "\(HumanReadable.count(hardwareKeyItemCount, "item")) by class, because the hardware key that decrypts "
+        + "\(hardwareKeyItemCount == 1 ? "it" : "them") is not available."
     }
     return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(hardwareKeyDevice)."
   }

@@ -83,9 +83,9 @@ package struct OutlookText {
     let heading = style.adapted(UntrustedText.escaped("\(group.title) (\(HumanReadable.grouped(group.items.count)))"))
     var lines = WordWrap.lines(of: heading, columns: style.width)
     for index in lines.indices { lines[index] = style.painted(lines[index], Self.color(of: group.style)) }
-    let fact = group.reason.map { "\($0.rawValue): \($0.explanation.headline)" } ?? group.fact
-    if let fact {
-      lines += WordWrap.labeled("    ", style.adapted(UntrustedText.escaped(fact)), columns: style.width)
+    let explanation = group.reason.map { "\($0.rawValue): \($0.explanation.headline)" } ?? group.explanation
+    if let explanation {
+      lines += WordWrap.labeled("    ", style.adapted(UntrustedText.escaped(explanation)), columns: style.width)
     }
     let items = ReportItemTable(
       group.items, showsAll: showsAll,

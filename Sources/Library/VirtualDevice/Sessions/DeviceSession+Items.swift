@@ -12,12 +12,12 @@ extension DeviceSession {
   ///
   /// - Parameters:
   ///   - item: The decrypted item, with its secret.
-  ///   - app: The app that adds the item, restricted to its groups, or `nil` to allow every group.
+  ///   - app: The app that adds the item. It may use only its own groups. `nil` allows every group.
   /// - Returns: The stored item.
   /// - Throws: `.notEntitled`; an error of the keychain, such as `.duplicateItem`.
   @discardableResult
   public func add(_ item: KeychainItem, as app: String? = nil) throws(KeyhaulError) -> StoredItem {
-    let item = try completed(item, as: app)
+    let item = try withDefaults(item, as: app)
     let clock = environment.clock
     let random = environment.random
     return try changeItems { (store, keys) throws(KeyhaulError) in
@@ -31,7 +31,7 @@ extension DeviceSession {
   /// - Throws: The errors of `add`.
   package func validateAdding(_ item: KeychainItem, as app: String? = nil) throws(KeyhaulError) -> StoredItem {
     try requireWriting()
-    let item = try completed(item, as: app)
+    let item = try withDefaults(item, as: app)
     let store = try keychain
     return try store.validateAdding(item, keys: classKeys, now: environment.clock.now(), random: environment.random)
   }
@@ -125,7 +125,7 @@ extension DeviceSession {
   }
 
   /// Returns the item with its access group and, in iOS 4, its default protection class.
-  private func completed(_ item: KeychainItem, as app: String?) throws(KeyhaulError) -> KeychainItem {
+  private func withDefaults(_ item: KeychainItem, as app: String?) throws(KeyhaulError) -> KeychainItem {
     var item = item
     if let group = item.accessGroup {
       try requireGroup(group, of: app)

@@ -1,17 +1,17 @@
-/// The messages of `SecCopyErrorMessageString` for statuses that no call of this keychain returns. They are not Apple's
-/// texts.
+/// Keyhaul's own messages for the statuses that `SecCopyErrorMessageString` knows but that no call of this keychain
+/// returns.
 enum StatusMessages {
   static func message(for status: OSStatus) -> String? {
     tables.lazy.compactMap { $0[status] }.first
   }
 
-  /// A table for each group of constants.
-  static let tables: [[OSStatus: String]] = [keychains, trust, modules, attributes, policies]
+  /// A table for each range of the codes.
+  static let tables: [[OSStatus: String]] = [to26267, from67586, from67667, from67748, from67814]
 }
 
 extension StatusMessages {
-  /// Messages for operations with keys and their attributes.
-  static let attributes: [OSStatus: String] = [
+  /// Messages for the codes from -67748 to -67813: operations with keys and their attributes.
+  static let from67748: [OSStatus: String] = [
     errSecInvalidAttributeKey: "The attribute for the key is not valid.",
     errSecMissingAttributeKey: "The attribute for the key is missing.",
     errSecInvalidAttributeInitVector: "The attribute for the initialization vector is not valid.",
@@ -81,8 +81,8 @@ extension StatusMessages {
 }
 
 extension StatusMessages {
-  /// Messages for keychains, import and export, and policies.
-  static let keychains: [OSStatus: String] = [
+  /// Messages for the codes from -49 to -26267: keychains, import and export, and policies.
+  static let to26267: [OSStatus: String] = [
     errSecOpWr: "The file is already open for writing.",
     errSecWrPerm: "Writing is not permitted.",
     errSecInternalComponent: "A component of the system failed.",
@@ -128,8 +128,8 @@ extension StatusMessages {
 }
 
 extension StatusMessages {
-  /// Messages for modules, databases and keys.
-  static let modules: [OSStatus: String] = [
+  /// Messages for the codes from -67667 to -67747: modules, databases and keys.
+  static let from67667: [OSStatus: String] = [
     errSecNotInitialized: "The module was not initialized before the call.",
     errSecInvalidHandleUsage: "The handle is for another kind of service.",
     errSecPVCReferentNotFound: "The caller is not in the list of allowed callers.",
@@ -215,8 +215,8 @@ extension StatusMessages {
 }
 
 extension StatusMessages {
-  /// Messages for trust policies, data stores and time stamps.
-  static let policies: [OSStatus: String] = [
+  /// Messages for the codes from -67814 to -67903: certificates, revocation lists and time stamps.
+  static let from67814: [OSStatus: String] = [
     errSecAlreadyLoggedIn: "A user is already logged in.",
     errSecInvalidDigestAlgorithm: "The digest algorithm is not valid.",
     errSecInvalidCRLGroup: "The revocation list group is not valid.",
@@ -311,8 +311,8 @@ extension StatusMessages {
 }
 
 extension StatusMessages {
-  /// Messages for certificates, revocation and code signatures.
-  static let trust: [OSStatus: String] = [
+  /// Messages for the codes from -67586 to -67666: certificates, devices, data stores and others.
+  static let from67586: [OSStatus: String] = [
     errSecInsufficientClientID: "The client identifier is not correct.",
     errSecDeviceReset: "The device was reset.",
     errSecDeviceFailed: "The device failed.",

@@ -24,7 +24,7 @@ protocol EditableKeychain {
   /// The number of items that cannot be decrypted. A new item may duplicate one of them.
   var undecryptableCount: Int { get }
 
-  /// Returns a phrase about where an added item can move: "moves with an encrypted backup".
+  /// Returns a phrase about where an added item can move, or how it is stored: "moves with an encrypted backup".
   func portability(of item: KeychainItem) -> String
 
   /// Rejects attributes with which no item can be added to this keychain.

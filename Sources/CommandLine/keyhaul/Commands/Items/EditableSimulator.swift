@@ -6,30 +6,31 @@ struct EditableSimulator: RewrittenKeychain {
   let items: SearchableItems
   let selection: ItemSelection
   private let simulator: ResolvedSimulator
-  /// The primary keys of tombstones, which a new item replaces.
-  private let deletedKeys: Set<PrimaryKey>
+  /// The primary keys of the tombstones. A new item may replace a tombstone.
+  private let tombstoneKeys: Set<PrimaryKey>
 
   /// Opens a Simulator's keychain for a change.
   ///
-  /// - Throws: `.refused` for a dump.
+  /// - Throws: `.refused` if the file is another tool's dump, not a Simulator's database.
   init(_ database: ResolvedDump, _ selection: ItemSelection) throws(CommandError) {
     self.selection = selection
     simulator = try ResolvedSimulator(database)
     items = SearchableItems(database)
-    deletedKeys = Set(
+    tombstoneKeys = Set(
       database.contents.items.compactMap(\.item).filter(\.isTombstone).compactMap { try? PrimaryKey(of: $0) })
   }
 
   func portability(of item: KeychainItem) -> String { "unencrypted, as a Simulator stores it" }
 
+  /// A killed command leaves no copies, because SQLite changes the database in place.
   func removeLeftovers() {}
 
   func apply(
-    _ edit: ItemEdit, isDryRun: Bool, _ change: CommittedChange, in session: Session
+    _ edit: ItemEdit, isDryRun: Bool, _ committedChange: CommittedChange, in session: Session
   ) throws(CommandError) -> [KeychainEntry] {
     let environment = DeviceEnvironment.interruptible
     let (now, random) = (environment.clock.now(), environment.random)
-    return try simulator.change(change, isDryRun: isDryRun, in: session) {
+    return try simulator.change(committedChange, isDryRun: isDryRun, in: session) {
       (keychain) throws(KeyhaulError) in
       switch edit {
       case .add(let item):
@@ -49,7 +50,7 @@ struct EditableSimulator: RewrittenKeychain {
 
   /// Inserts an item. It may replace a tombstone, but not another item.
   private func insert(_ item: KeychainItem, into keychain: SimulatorKeychain) throws(KeyhaulError) {
-    let replacesTombstone = (try? PrimaryKey(of: item)).map(deletedKeys.contains) ?? false
+    let replacesTombstone = (try? PrimaryKey(of: item)).map(tombstoneKeys.contains) ?? false
     guard try keychain.insert(item, replacingExisting: replacesTombstone) != .kept else {
       throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
     }

@@ -26,9 +26,9 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
 
   @Option(help: ItemFilterOptions.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
-  @OptionGroup(title: "What changes") var changes: ItemChangeOptions
+  @OptionGroup(title: "What changes") var newAttributes: ItemChangeOptions
   @OptionGroup(title: "The new secret") var newSecret: NewItemSecretFlags
-  @OptionGroup(title: "If the items are in a backup") var change: ChangeOptions
+  @OptionGroup(title: "If the items are in a backup") var destinationOptions: ChangeOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
@@ -39,29 +39,32 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let selection = try ItemSelection(filter).required(to: "update")
-    var itemChanges = ItemChanges(attributes: try changes.attributes())
+    var itemChanges = ItemChanges(attributes: try newAttributes.attributes())
     guard !itemChanges.attributes.isEmpty || newSecret.isGiven else {
       throw CommandError.usage("no change was given", try: "--new-label TEXT, or --new-secret-file PATH")
     }
-    let keychain = try target.edit(selection, accessOptions, change, to: "update", isDryRun: dryRun.isOn, in: session)
+    let keychain = try target.edit(
+      selection, accessOptions, destinationOptions, to: "update", isDryRun: dryRun.isOn, in: session)
     let entries = try keychain.entries(for: itemChanges, in: session)
     let readableEntries = entries.filter { $0.item != nil }
     guard !readableEntries.isEmpty else { return try report(entries, changed: [], of: keychain, in: session) }
     try checkKinds(of: readableEntries)
-    for item in readableEntries.compactMap(\.item) { try changes.check(for: item) }
+    for item in readableEntries.compactMap(\.item) { try newAttributes.check(for: item) }
     if newSecret.isGiven {
       itemChanges.secrets[.valueData] = try readSecret(of: readableEntries, in: session)
     }
-    let items = HumanReadable.count(readableEntries.count, "item")
+    let itemCountText = HumanReadable.count(readableEntries.count, "item")
     let location = "\(keychain.preposition) \(UntrustedText.escaped(keychain.name))"
     if try keychain.hasValues(of: itemChanges, in: readableEntries) {
+      // Normally, writing removes the leftovers of killed commands.
       if !dryRun.isOn { keychain.removeLeftovers() }
       try session.announce(
-        "Nothing to do: \(items) \(location) already \(readableEntries.count == 1 ? "has" : "have") these values.")
+        "Nothing to do: \(itemCountText) \(location) already \(readableEntries.count == 1 ? "has" : "have") these values."
+      )
       return try report(entries, changed: [], areUpToDate: true, of: keychain, in: session)
     }
     let changedEntries = try update(
-      readableEntries, with: itemChanges, items: items, location: location, of: keychain, in: session)
+      readableEntries, with: itemChanges, itemCountText: itemCountText, location: location, of: keychain, in: session)
     return try report(entries, changed: changedEntries, of: keychain, in: session)
   }
 
@@ -70,31 +73,32 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
   /// - Parameters:
   ///   - entries: The items to change.
   ///   - itemChanges: The new attribute values and secret.
-  ///   - items: The number of items as text: "2 items".
+  ///   - itemCountText: The number of items as text: "2 items".
   ///   - location: The keychain with its preposition: "on old-phone".
   ///   - keychain: The keychain to change.
   /// - Returns: The changed items.
   private func update(
-    _ entries: [KeychainEntry], with itemChanges: ItemChanges, items: String, location: String,
+    _ entries: [KeychainEntry], with itemChanges: ItemChanges, itemCountText: String, location: String,
     of keychain: any EditableKeychain, in session: Session
   ) throws -> [KeychainEntry] {
     let clause =
-      "\(items) \(keychain.preposition) \(keychain.name) \(entries.count == 1 ? "was" : "were") changed"
+      "\(itemCountText) \(keychain.preposition) \(keychain.name) \(entries.count == 1 ? "was" : "were") changed"
     let committedChange = ItemAdd.committedChange(clause, on: keychain.name)
     // Two items may get the same primary key, so the change is tested before the user is asked.
     if dryRun.isOn || entries.count > 1 {
       _ = try keychain.apply(.update(entries, itemChanges), isDryRun: true, committedChange, in: session)
     }
     if dryRun.isOn {
-      try session.announce("Would change \(items) \(location):")
+      try session.announce("Would change \(itemCountText) \(location):")
       try session.print(FoundItemTable.table(of: entries, style: session.resultStyle))
       return entries
     }
-    try session.confirm("Change \(items) \(location)?", action: "changing \(items) \(location)")
+    try session.confirm("Change \(itemCountText) \(location)?", action: "changing \(itemCountText) \(location)")
     let changedEntries = try keychain.apply(
       .update(entries, itemChanges), isDryRun: false, committedChange, in: session)
     for entry in changedEntries { session.debug("changed \(ItemText.line(of: entry))") }
-    try session.announce("Changed \(items) \(location)\(keychain.ending).")
+    // `ending` names the changed copy, if there is one.
+    try session.announce("Changed \(itemCountText) \(location)\(keychain.ending).")
     return changedEntries
   }
 
@@ -107,11 +111,11 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
     return secret
   }
 
-  /// Rejects a new value if items of a matching kind do not have the attribute. Also rejects a new secret for certificates
-  /// and keys.
+  /// Rejects a new value for an attribute that a kind of the matching items does not have. Also rejects
+  /// a new secret for certificates and keys.
   private func checkKinds(of entries: [KeychainEntry]) throws(CommandError) {
     for kind in ItemKind.allCases where entries.contains(where: { $0.kind == kind }) {
-      try changes.check(for: kind)
+      try newAttributes.check(for: kind)
       guard newSecret.isGiven, kind == .certificate || kind == .key else { continue }
       throw .usage(
         "the bytes of \(ItemText.nounWithArticle(kind)) cannot be changed", why: "its attributes are derived from them",
@@ -133,7 +137,7 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
       let count = dryRun.isOn ? 0 : changedEntries.count
       try session.writeDocument(
         keychain.document, of: changedEntries,
-        outcome: [("changed", .count(count))] + change.members + (dryRun.isOn ? [("dry_run", true)] : []))
+        outcome: [("changed", .count(count))] + destinationOptions.members + (dryRun.isOn ? [("dry_run", true)] : []))
     }
     let unreadableCount = entries.count { $0.item == nil }
     if unreadableCount > 0 {

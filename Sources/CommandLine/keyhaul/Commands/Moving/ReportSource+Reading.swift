@@ -6,7 +6,7 @@ extension ReportSource {
   ///
   /// - Parameter fileList: The backup's file list. Its domains name the apps if no property list does.
   init(_ loaded: LoadedBackup, fileList: FileList? = nil) {
-    let apps = InstalledApps.directory(of: loaded.archive) {
+    let apps = InstalledApps.appDirectory(of: loaded.archive) {
       (try? fileList?.listing().rowCountByDomain.keys.sorted()) ?? []
     }
     self.init(loaded.archive, name: loaded.name, apps: apps)

@@ -1,12 +1,14 @@
 import Basics
 import KeychainFormats
 
-/// The names of a backup's files in a folder: `domain/path`, with safe components that are unique on every file system.
+/// The names of a backup's files in a destination folder: `domain/path`. The components are safe, and unique on every
+/// file system.
+///
 /// Files that are added again in the same order get the same names.
 ///
 /// Directories are added first. A file or link that has the same name as a directory gets a different name.
 struct ExtractionPaths {
-  /// A directory of the tree. The first one is the folder itself.
+  /// A directory of the tree. The first one is the destination folder itself.
   struct Directory: Sendable {
     let parent: Int
     let name: String
@@ -14,7 +16,7 @@ struct ExtractionPaths {
     var location: FileLocation?
   }
 
-  /// The maximum size of a path in its domain in UTF-8 bytes (the device's `PATH_MAX`).
+  /// The maximum size of a path within its domain, in UTF-8 bytes (the device's `PATH_MAX`).
   static let maximumPathByteCount = 1_024
   /// The maximum number of directories.
   static let maximumDirectoryCount = 1_000_000
@@ -22,7 +24,7 @@ struct ExtractionPaths {
   private(set) var directories = [Directory(parent: 0, name: "")]
   private var indices: [DirectoryKey: Int] = [:]
   private var usedNames: Set<UsedName>
-  /// The last directory, because rows of a directory are usually adjacent.
+  /// The directory that was returned last. It is kept because rows of a directory are usually adjacent.
   private var last: (domain: [UInt8], path: ArraySlice<UInt8>, index: Int)?
 
   /// A directory by its name in the backup.
@@ -49,7 +51,7 @@ struct ExtractionPaths {
 
   /// Creates an empty tree.
   ///
-  /// - Parameter reserved: Names in the folder that must not be used.
+  /// - Parameter reserved: Names in the destination folder that must not be used.
   init(reserved: [String]) { usedNames = Set(reserved.map { UsedName($0, in: 0) }) }
 
   /// Returns whether the domain or the path of a file is longer than any on a device.
@@ -91,8 +93,9 @@ struct ExtractionPaths {
       throw KeyhaulError(
         .overLimit, "its files are in more than \(HumanReadable.grouped(Int64(Self.maximumDirectoryCount))) folders")
     }
-    let original: [UInt8] = Array("\(parent)/".utf8) + component
-    let name = try uniqueName(try SafeName.name(of: component), in: parent, distinguishedBy: original)
+    // Directories with the same name in different parents get different digits.
+    let distinguishingBytes: [UInt8] = Array("\(parent)/".utf8) + component
+    let name = try uniqueName(try SafeName.name(of: component), in: parent, distinguishedBy: distinguishingBytes)
     directories.append(Directory(parent: parent, name: name))
     indices[key] = directories.count - 1
     return directories.count - 1
@@ -110,17 +113,17 @@ struct ExtractionPaths {
 
   /// Returns the name if it is unused in the directory, otherwise the name with hash digits. Marks the result as used.
   private mutating func uniqueName(
-    _ name: String, in parent: Int, distinguishedBy original: [UInt8]
+    _ name: String, in parent: Int, distinguishedBy distinguishingBytes: [UInt8]
   ) throws(KeyhaulError) -> String {
     if usedNames.insert(UsedName(name, in: parent)).inserted { return name }
     for count in [8, 16, 40] {
-      let distinguishedName = try SafeName.distinguished(name, by: original, digits: count)
+      let distinguishedName = try SafeName.distinguished(name, by: distinguishingBytes, digits: count)
       if usedNames.insert(UsedName(distinguishedName, in: parent)).inserted { return distinguishedName }
     }
     throw KeyhaulError(.hostile, "\(UntrustedText.quoted(name)) and names derived from it are listed repeatedly")
   }
 
-  /// Returns the names on the path to a directory, starting at the folder.
+  /// Returns the names on the path to a directory, starting below the destination folder.
   static func names(of index: Int, in directories: [Directory]) -> [String] {
     var names: [String] = []
     var index = index

@@ -1,7 +1,7 @@
 import Basics
 internal import COpenSSL
 
-/// Apple's requirements for the certificates of a chain beyond RFC 5280, if an app sets the anchors.
+/// The requirements that Apple adds to RFC 5280 for chains whose anchors an app sets.
 ///
 /// A virtual device has no other anchors. So it needs neither Apple's rules for system roots (398 days, Certificate
 /// Transparency), nor the exemptions for roots that a user or administrator trusts.
@@ -34,7 +34,7 @@ package enum CertificateRequirements {
       let rejectedDigests = isServer ? weakServerDigests : weakDigests
       if rejectedDigests.contains(certificate.signatureDigest), !certificate.isSelfSigned { return .weakSignature }
       guard isServer, index == 0, certificate.isSubjectToServerRules else { continue }
-      if certificate.isValidForTooLong { return .validityTooLong }
+      if certificate.exceedsMaximumValidity { return .validityTooLong }
       if !certificate.hasServerPurpose { return .serverPurposeMissing }
     }
     return nil
@@ -64,8 +64,8 @@ extension X509Certificate {
   /// Whether the key is RSA of less than 1,024 bits, or on a curve of less than 160 bits. The key's size is first rounded
   /// up to whole bytes.
   ///
-  /// Source: Apple `SecCertificateIsWeakKey`. Apple also refuses unknown kinds of keys; here OpenSSL decides about
-  /// them.
+  /// Source: Apple `SecCertificateIsWeakKey`. Apple also refuses unknown kinds of keys; here they are left to
+  /// OpenSSL.
   fileprivate var hasWeakKey: Bool {
     guard let key = X509_get0_pubkey(handle) else { return false }
     let byteCount = (EVP_PKEY_get_bits(key) + 7) / 8
@@ -91,8 +91,8 @@ extension X509Certificate {
 
   /// Whether the validity starts after the date on which Apple's rules for servers take effect.
   ///
-  /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`, `SecPolicyCheckServerAuthEKU`. Their constant is
-  /// 583628400 s after 2001-01-01. Its comment gives 1 July 2019 00:00 UTC, which is an hour later.
+  /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`, `SecPolicyCheckServerAuthEKU`. Apple's
+  /// constant is 583628400 s after 2001-01-01. This is an hour before the 1 July 2019 00:00 UTC of its comment.
   fileprivate var isSubjectToServerRules: Bool {
     ASN1_TIME_cmp_time_t(X509_get0_notBefore(handle), 978_307_200 + 583_628_400) > 0
   }
@@ -100,7 +100,7 @@ extension X509Certificate {
   /// Whether the certificate is valid for longer than the maximum for servers plus one hour.
   ///
   /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`. Its extra hour allows for inaccurate issuers.
-  fileprivate var isValidForTooLong: Bool {
+  fileprivate var exceedsMaximumValidity: Bool {
     var (days, seconds): (Int32, Int32) = (0, 0)
     guard ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(handle), X509_get0_notAfter(handle)) == 1 else {
       return true
@@ -108,7 +108,7 @@ extension X509Certificate {
     return Int64(days) * 86_400 + Int64(seconds) > Int64(CertificateRequirements.maximumServerDayCount) * 86_400 + 3_600
   }
 
-  /// Whether there is an extended key usage that contains TLS servers. The usage for any purpose does not count.
+  /// Whether there is an extended key usage that includes TLS servers. `anyExtendedKeyUsage` is not enough.
   ///
   /// Source: Apple `SecPolicyCheckServerAuthEKU`.
   fileprivate var hasServerPurpose: Bool {

@@ -34,7 +34,8 @@ struct DatabaseImage {
   func applying(_ log: WriteAheadLog, of logBytes: [UInt8]) throws(KeyhaulError) -> DatabaseImage {
     DatabaseImage(
       patched: try replacingPages(
-        log.pageStarts, of: logBytes, pageByteCount: log.pageByteCount, upTo: log.pageCount, state: "with its log"))
+        log.pageStarts, of: logBytes, pageByteCount: log.pageByteCount, upTo: log.pageCount, errorPrefix: "with its log"
+      ))
   }
 
   /// Returns the image as it was before the unfinished change that a rollback journal describes.
@@ -42,25 +43,25 @@ struct DatabaseImage {
     DatabaseImage(
       patched: try replacingPages(
         journal.pageStarts, of: journalBytes, pageByteCount: journal.pageByteCount, upTo: journal.pageCount,
-        state: "after its journal is applied"))
+        errorPrefix: "after its journal is applied"))
   }
 
   /// Returns the bytes of the database with pages from a journal file written over them, shortened or extended to a page
   /// count.
   ///
   /// - Parameters:
-  ///   - pageStarts: The offset in the journal file for each page number, from 1.
+  ///   - pageStarts: The offset of each page in the journal file, by page number. The first page is 1.
   ///   - journalBytes: The bytes of the journal file.
   ///   - pageByteCount: The size of a page, in bytes.
   ///   - pageCount: The number of pages of the result.
-  ///   - state: The state of the database in error messages.
+  ///   - errorPrefix: The start of the error message: "with its log".
   private func replacingPages(
-    _ pageStarts: [Int: Int], of journalBytes: [UInt8], pageByteCount: Int, upTo pageCount: Int, state: String
+    _ pageStarts: [Int: Int], of journalBytes: [UInt8], pageByteCount: Int, upTo pageCount: Int, errorPrefix: String
   ) throws(KeyhaulError) -> [UInt8] {
     let (size, overflow) = pageCount.multipliedReportingOverflow(by: pageByteCount)
     guard !overflow, size <= Self.maximumByteCount else { throw Self.overLimit(size) }
-    // The database grows by at most the pages in the journal file. Otherwise a few bytes with the number of a distant
-    // page would request memory for all pages before it.
+    // Limits growth to the pages that the journal file has. Otherwise a short file that names a distant page could
+    // request memory for all pages before it.
     let resultByteCount = min(size, (bytes.count / pageByteCount + pageStarts.count) * pageByteCount)
     var pages = bytes
     if pages.count < resultByteCount { pages += [UInt8](repeating: 0, count: resultByteCount - pages.count) }
@@ -70,7 +71,7 @@ struct DatabaseImage {
     }
     pages.removeLast(max(pages.count - resultByteCount, 0))
     guard pages.starts(with: Self.signature), Self.pageByteCount(of: pages) == pageByteCount else {
-      throw KeyhaulError(.databaseDamaged, "\(state), it does not begin like an SQLite database")
+      throw KeyhaulError(.databaseDamaged, "\(errorPrefix), it does not begin like an SQLite database")
     }
     return pages
   }

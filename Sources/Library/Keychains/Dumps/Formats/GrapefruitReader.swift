@@ -4,8 +4,8 @@ import KeychainRules
 
 /// A reader for the JSON array of keychain items that grapefruit's agent returns (`.grapefruit`).
 ///
-/// `raw` is the secret in Base64. `data` only describes the secret, may omit bytes, and is never used. In other members,
-/// data appears as Foundation prints it (`DataDescription`).
+/// `raw` is the secret in Base64. `data` only describes the secret and may omit bytes. It is never used as the
+/// secret. In other members, binary values appear as Foundation prints it (`DataDescription`).
 ///
 /// Source: ChiChou/grapefruit, `agent/src/fruity/modules/keychain.ts` (`list`), `bridge/dictionary.ts` (`valueOf`).
 enum GrapefruitReader {
@@ -39,7 +39,7 @@ enum GrapefruitReader {
   private static func item(
     of members: [(String, JSONValue)], at position: Int, as kind: ItemKind
   ) -> DumpedItem {
-    var (attributes, unusableAttributes) = arrayReader.attributes(in: members, of: kind, textValue: value)
+    var (attributes, unusableAttributes) = arrayReader.attributes(in: members, of: kind, textValue: propertyValue)
     let values = Dictionary(members, uniquingKeysWith: { _, last in last })
     if let name = protectionMembers.compactMap({ values[$0]?.stringValue }).first(where: { !$0.isEmpty }) {
       attributes[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: name)?.rawValue ?? name)
@@ -55,7 +55,7 @@ enum GrapefruitReader {
   }
 
   /// Returns the value for a text, or `nil` if it cannot be used.
-  private static func value(of text: String, for code: AttributeCode) -> PropertyValue? {
+  private static func propertyValue(ofText text: String, for code: AttributeCode) -> PropertyValue? {
     // The agent always writes the account as text, so it writes one of these words for an absent account.
     if code == .account, text == "null" || text == "undefined" { return nil }
     return switch DataDescription.read(text) {

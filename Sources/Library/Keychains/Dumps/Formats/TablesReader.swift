@@ -5,7 +5,8 @@ import KeychainFormats
 enum TablesReader {
   /// The key with the keybag's UUID. Only the keychain file of a backup has it.
   private static let keybagKey = "keybag-uuid"
-  private static let backupItemKeys: Set<String> = ["v_Data", "v_PersistentRef"]
+  /// The keys of an item in the keychain file of a backup.
+  private static let encryptedItemKeys: Set<String> = ["v_Data", "v_PersistentRef"]
 
   /// Returns whether a dictionary has the name of a table among its keys.
   static func recognizes(_ root: PropertyDictionary) -> Bool {
@@ -46,6 +47,7 @@ enum TablesReader {
     for entry in entries {
       let position = try collector.countEntry()
       if let kind, case .dictionary(let attributes) = entry, !attributes.entries.isEmpty {
+        // The dictionary's key states the table of its items.
         collector.append(attributes, at: position, as: kind, tableSource: .stated, style: style)
       } else if kind == nil {
         collector.skipEntry(ofTable: name)
@@ -67,7 +69,7 @@ enum TablesReader {
     let hasOnlyEncryptedEntries =
       !entries.isEmpty
       && entries.allSatisfy { attributes in
-        attributes.entries.allSatisfy { backupItemKeys.contains($0.key.stringValue ?? "") }
+        attributes.entries.allSatisfy { encryptedItemKeys.contains($0.key.stringValue ?? "") }
       }
     guard hasOnlyEncryptedEntries || root[keybagKey] != nil else { return }
     throw KeyhaulError(
