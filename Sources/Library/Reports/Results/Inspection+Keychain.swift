@@ -88,8 +88,8 @@ extension Inspection {
   /// The sentence about items that cannot move to another device, or that no device can decrypt: "Most of its items (14 of
   /// 18) are this-device-only: …".
   ///
-  /// `nil` if no items are known, or if class keys are not bound to the device. Also `nil` for an encrypted backup if
-  /// at least half of its items can move, and for an unencrypted backup if it has secrets without names.
+  /// `nil` if no items are known, or if class keys are not bound to the device. An encrypted backup has no such sentence
+  /// if at least half of its items can move, and an unencrypted one has none if it has secrets without names.
   package var boundText: String? {
     guard let itemCounts, itemCounts.total > 0, unbound == nil else { return nil }
     let sourceName = archive.device.name ?? "the source device"
