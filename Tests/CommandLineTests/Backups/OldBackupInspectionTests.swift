@@ -27,9 +27,9 @@ struct OldBackupInspectionTests {
     _ = try OldBackup(in: sandbox, named: "old")
     try sandbox.succeed("convert old -o old.tar -q --home elsewhere")
     for part in ["--tree -v", "--list", "--keybag"] {
-      #expect(
-        try sandbox.succeed("inspect old.tar \(part) --home elsewhere")
-          == sandbox.succeed("inspect old \(part) --home elsewhere"))
+      let ofContainer = try sandbox.succeed("inspect old.tar \(part) --home elsewhere")
+      let ofFolder = try sandbox.succeed("inspect old \(part) --home elsewhere")
+      #expect(withoutTimes(ofContainer) == withoutTimes(ofFolder))
     }
     let documents = try ["old", "old.tar"].map {
       var document = try sandbox.object(sandbox.succeed("inspect \($0) --json -q --home elsewhere"))
@@ -38,5 +38,10 @@ struct OldBackupInspectionTests {
       return document as NSDictionary
     }
     #expect(documents[0] == documents[1])
+  }
+
+  /// Removes the measured time to unlock the keybag, which differs from run to run.
+  private func withoutTimes(_ text: String) -> String {
+    text.replacing(/, [^,\n]* on this machine/, with: "")
   }
 }
