@@ -16,7 +16,8 @@ final class DeviceAccessLock: Sendable {
   private static let locksMutex = NSLock()
   /// The locks by device folder. Protected by `locksMutex`.
   private nonisolated(unsafe) static var locks: [String: WeakReference] = [:]
-  /// Recursive, so that a thread that already uses the device gets an error instead of waiting for itself.
+  /// Recursive, so that a thread that already uses the device does not wait for itself. Its second use fails later, with
+  /// an error.
   private let mutex = NSRecursiveLock()
 
   /// Returns the access lock for a device's folder.
@@ -32,18 +33,18 @@ final class DeviceAccessLock: Sendable {
 
   // The members below, except `lock` and `unlock`, require that the caller holds this access lock.
 
-  /// The session of a device that was locked but whose keys are still in memory.
+  /// The session of a pending device lock: the device lock was requested, but the keys are still in memory.
   private nonisolated(unsafe) var sessionBeingLocked: DeviceSession?
 
   func lock() { mutex.lock() }
   func unlock() { mutex.unlock() }
 
-  /// Whether the device was locked but its keys are still in memory.
+  /// Whether a device lock is pending: it was requested, but the keys are still in memory.
   ///
   /// This does not close the session. The next use of the device closes it, and reports errors.
   var isLocking: Bool { sessionBeingLocked?.isLocking == true }
 
-  /// The session of a device that is being locked, or `nil` if there is none.
+  /// The session of a pending device lock, or `nil` if there is none. Closes the session first if its keys were removed.
   ///
   /// - Throws: An error if a session whose keys were removed cannot be closed.
   var lockingSession: DeviceSession? {
@@ -66,14 +67,14 @@ final class DeviceAccessLock: Sendable {
     try closeIfLocked()
   }
 
-  /// Closes the session if its keys were removed or the device could not be locked.
+  /// Closes the session, except if the device lock is still pending.
   private func closeIfLocked() throws(KeyhaulError) {
     guard let session = sessionBeingLocked, !session.isLocking else { return }
     sessionBeingLocked = nil
     try session.close()
   }
 
-  /// Waits until the keys are removed.
+  /// Waits until the keys of a pending device lock are removed.
   func waitForLock() throws(KeyhaulError) {
     sessionBeingLocked?.waitForLock()
     try closeIfLocked()

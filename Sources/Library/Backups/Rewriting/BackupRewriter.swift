@@ -10,9 +10,9 @@ package struct BackupRewriter: Sendable {
 
   /// Creates a rewriter for the real file system with the standard limits.
   ///
-  /// - Parameter locks: Whether each change replaces the archive's file lock for reading with a lock for writing, and
-  ///   then checks that the backup is still the one that was opened. Pass `false` if the caller took the file lock
-  ///   before it opened the backup.
+  /// - Parameter locks: Whether each change takes the file lock for writing itself. It then releases the archive's lock
+  ///   for reading, and checks that the backup has not changed since it was opened. Pass `false` if the caller took the
+  ///   file lock before it opened the backup.
   package init(locks: Bool = true) { self.init(system: .real, locks: locks) }
 
   package init(system: FileSystem, limits: BackupLimits = .standard, locks: Bool = true) {
@@ -21,7 +21,7 @@ package struct BackupRewriter: Sendable {
     self.locks = locks
   }
 
-  /// Changes a backup while no other process reads or changes it.
+  /// Runs a change of a backup while no other process reads or changes the backup.
   ///
   /// - Throws: `.busy` if another process uses the backup, `.changed` if it is no longer the one that was opened, or
   ///   the errors of the change.
@@ -49,21 +49,21 @@ package struct BackupRewriter: Sendable {
     try BackupArchive.open(.path(path), limits: limits, storage: archive.storage, system: system)
   }
 
-  /// Returns whether the seal matches two manifests, because a change of the password was interrupted before its last
-  /// step. The next change of the password completes the seal.
+  /// Returns whether a change of the password was interrupted before its last step. The seal then matches two manifests,
+  /// the old one and the new one. The next change of the password completes the seal.
   package static func hasUnfinishedSeal(_ archive: BackupArchive) -> Bool {
     archive.seal?.contents.map { $0.entries(at: MetadataFile.manifest.path).count > 1 } ?? false
   }
 
-  /// Removes temporary files of interrupted runs, for operations that change nothing. Other operations do this before
-  /// they write.
+  /// Removes temporary files that interrupted runs have left. Call this if nothing has to be changed. An operation that
+  /// writes does it by itself.
   ///
   /// - Parameter path: The path of the backup: a directory or a container file, not a link.
   package func removeLeftovers(of archive: BackupArchive, at path: String) {
     removeLeftovers(at: path, isDirectory: archive.hasSeparatePayloadFiles)
   }
 
-  /// Removes temporary files next to an unchanged copy.
+  /// Removes temporary files next to the backup at a path and, if the backup is a directory, inside it.
   package func removeLeftovers(at path: String, isDirectory: Bool) {
     guard let destination = DestinationPath(path), let parent = try? system.openDirectory(destination.parent) else {
       return

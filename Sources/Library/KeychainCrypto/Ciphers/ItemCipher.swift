@@ -64,7 +64,8 @@ struct ItemCipher: ~Copyable {
     _ plaintext: SensitiveBytes, key: borrowing Secret
   ) throws(DataProtectionError) -> Sealed {
     try EmptyNonceGCM.withKey(key, blockEncryption) { (converter) throws(DataProtectionError) in
-      // The result of encrypting zeros is the key stream.
+      // OpenSSL rejects an empty nonce, so this encrypts with the nonce of zeros, and converts the result. The bytes of a
+      // new `SensitiveBytes` are zeros, and the result of encrypting them is the key stream.
       try key.withBytes { (bytes) throws(DataProtectionError) in
         try gcmEncryption.begin(key: bytes, iv: EmptyNonceGCM.zeroNonce)
       }
@@ -76,8 +77,8 @@ struct ItemCipher: ~Copyable {
         converter.shift(keyStream: output)
         plaintext.withBytes { xor(output, with: $0) }
       }
-      // The result of encrypting these bytes with the zero IV is the ciphertext. They are secret, because together with
-      // the ciphertext they reveal the key stream.
+      // To compute the tag, GCM has to produce the same ciphertext. These bytes encrypt to it with the nonce of zeros.
+      // They are secret, because together with the ciphertext they reveal the key stream.
       let zeroIVPlaintext = SensitiveBytes(count: plaintext.count) { output in
         zeroIVStream.withBytes { output.copyMemory(from: $0) }
         ciphertext.withRawBytes { xor(output, with: $0) }

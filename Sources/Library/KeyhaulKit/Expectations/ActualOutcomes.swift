@@ -6,7 +6,7 @@ struct ActualOutcomes {
   private let items: [ActualItem]
   /// For each group of an `ActualItemIndex`, the positions of its items by outcome.
   private let positionsByOutcome: [[RestoreOutcome: [Int]]]
-  /// The number of items with an unexpected outcome that may still be reported.
+  /// The number of unmet results that may still be returned.
   private var remainingUnmetCount: Int
 
   init(_ items: [ActualItem], in groups: [ActualItemIndex.Group], unmetAtMost count: Int) {
@@ -15,24 +15,26 @@ struct ActualOutcomes {
     remainingUnmetCount = count
   }
 
-  /// Returns one result for each item that certainly matches and has an unexpected outcome. A result without an item
-  /// follows if an expected item is missing, or if encrypted items that may match have an unexpected outcome.
+  /// Returns one result for each item that certainly matches and has an unexpected outcome. At the end, adds a result
+  /// without an item in two cases: if an expected item is missing, or if encrypted items that may match have an unexpected
+  /// outcome.
   ///
   /// - Throws: `.malformedExpectations` if there are more items with an unexpected outcome than may be listed.
   mutating func unmet(
     of expectation: PlanExpectation, among matches: ActualItemIndex.Matches
   ) throws(KeyhaulError) -> [PlanExpectation.Unmet] {
     let unexpectedLists = unexpectedPositions(in: matches.certain, for: expectation)
-    // The result without an item counts as one more.
+    // One is reserved for the result without an item, even if there is none.
     remainingUnmetCount -= Self.count(unexpectedLists) + 1
     guard remainingUnmetCount >= 0 else { throw .tooManyUnmet }
     let unmetOfItems = unexpectedLists.joined().sorted().map {
       PlanExpectation.Unmet(expectation: expectation, item: items[$0], encryptedCount: 0, hasCertainMatch: true)
     }
     let isMissing = matches.certain.isEmpty && expectation.fate != .absent
+    // If the item is missing, every encrypted item that may match counts. Otherwise, only those with an unexpected outcome.
     let encryptedCount = Self.count(
       isMissing ? allPositions(in: matches.possible) : unexpectedPositions(in: matches.possible, for: expectation))
-    // Encrypted items can make the expectation unmet if it is that no item matches, or if the matcher has a star.
+    // Encrypted items matter if the expectation says that no item matches, or if its matcher can match several items.
     // Otherwise, the items that certainly match decide.
     let concernsEncryptedItems = expectation.fate == .absent || expectation.matcher.canMatchSeveral
     guard isMissing || encryptedCount > 0 && concernsEncryptedItems else { return unmetOfItems }

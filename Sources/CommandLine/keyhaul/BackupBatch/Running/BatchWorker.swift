@@ -99,8 +99,8 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
 
   /// Returns whether the available passwords decrypt a backup as the passwords of the earlier run did.
   ///
-  /// The earlier run stored only a random name for its password. If a password decrypts the backup now, this password gets
-  /// the same name. The password is then known to be right for every other result with this name, and no key is derived.
+  /// Instead of its password, the earlier run stored a random identifier. A password that decrypts this backup now gets the
+  /// identifier. It is then known to be right for every other result with this identifier, and no key is derived.
   private func isUnlocked(_ archive: BackupArchive, withPasswordOf inputs: ResumeInputs, _ session: Session) -> Bool {
     let passwords = session.availablePasswords
     guard command.usesPassword, !passwords.isEmpty else { return true }
@@ -149,8 +149,8 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   }
 }
 
-/// A mutex for each random name of a password. One thread at a time tries the passwords for a name. The next thread then
-/// uses the password that the first thread found.
+/// A mutex for each random identifier of a password. One thread at a time tries the passwords for an identifier. The next
+/// thread then uses the password that the first thread found.
 private final class PasswordLocks: Sendable {
   private final class PasswordLock: Sendable { let lock = Locked(()) }
   private let locks = Locked<[String: PasswordLock]>([:])

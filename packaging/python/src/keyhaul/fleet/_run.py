@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 Passwords: TypeAlias = "Sendable | Mapping[str, Sendable | None] | Callable[[str], Sendable | None] | None"
 
-# The exit codes that depend only on the backup. The next run repeats the others, such as a wrong password.
+# The exit codes that depend only on the backup. The next run examines backups with other codes again, for example after
+# a wrong password.
 FINAL_CODES = frozenset({0, 2, 3, 13, 14})
 # The exit codes of rows whose password decrypted the backup.
 DECRYPTED_CODES = frozenset({0, 2, 3})
@@ -189,8 +190,8 @@ def _collect_results(
 def _run_alone(client: Client, job: Job, settings: Settings, retries: int, name: str) -> tuple[list[JobResult], int]:
     """Run one backup while no other task runs. Return the result, and the number of times that the backup was sent out.
 
-    A backup can have ended a worker only if the worker started it. If the worker was already ending because of another
-    backup, that attempt does not count as one of the `retries`.
+    A lost worker counts against a backup only if it had started that backup. If the worker was already ending because
+    of another backup, that attempt does not count as one of the `retries`.
     """
     from distributed import Event
 
@@ -224,7 +225,7 @@ class _EarlierRows:
     def __init__(self, folder: str | os.PathLike[str], names: bool) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
         self._items: dict[str, pa.Table] = {}
-        # For each mark of a password, a backup that the password decrypted, and the stamp of the backup.
+        # By mark of a password: the path and the stamp of one backup that this password decrypted.
         self._proofs: dict[str, tuple[str, str]] = {}
         tables = _tables.read(folder, names)
         if tables is None:
