@@ -179,7 +179,7 @@ struct ReencryptionTests {
     #expect(!FileManager.default.fileExists(atPath: directory.path("backup/\(name)")))
   }
 
-  @Test("The operation stops at a file of which a part cannot be decrypted")
+  @Test("The operation stops at a file that can be decrypted only in part")
   func damaged() throws {
     let directory = try TemporaryDirectory()
     let fixture = try UnencryptedBackupFixture()

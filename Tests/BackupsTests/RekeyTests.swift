@@ -118,7 +118,7 @@ struct RekeyTests {
     #expect(newRoot["Zulu"] == root["Zulu"])
   }
 
-  @Test("All other entries of a container are preserved, even if its file extension is that of another format")
+  @Test("All other entries of a container are preserved, even if its file extension belongs to another format")
   func entries() throws {
     let directory = try TemporaryDirectory()
     var tar = TarFixture()

@@ -54,7 +54,7 @@ struct WorkLimitTests {
     #expect(try connection.firstFault() == nil)
   }
 
-  @Test("A record is decoded only as far as its fields require")
+  @Test("Only the fields of a record that are needed are decoded")
   func denseRecords() throws {
     let record = CostlyPlists.fileRecord(unusedReferences: 200_000)
     let rows = (0..<200).map { number in

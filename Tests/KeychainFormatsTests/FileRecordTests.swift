@@ -136,7 +136,7 @@ struct FileRecordTests {
   /// Reads a record whose object has two members: the first key refers to the path "a", the second key to "b".
   private func readRecord(firstKey: [UInt8], secondKey: [UInt8]) throws -> FileRecord {
     func text(_ text: String) -> [UInt8] { [0x50 | UInt8(text.utf8.count)] + Array(text.utf8) }
-    // The numbers are those of the objects of the property list.
+    // The numbers count the property list's objects.
     let objects: [[UInt8]] = [
       [0xD2, 1, 2, 3, 4], text("$top"), text("$objects"),  // 0: {$top: 3, $objects: 4}
       [0xD1, 5, 6],  // 3: {root: 6}

@@ -60,7 +60,7 @@ struct TransferAssessmentsTests {
       synchronizes: true, expected: "NNNN"),
   ]
 
-  @Test("Each method is assessed by its published rules, and as not known if there is none", arguments: cases)
+  @Test("Each method is assessed by its published rules, or as not known if no rule is published", arguments: cases)
   func verdicts(_ example: Case) {
     let assessments = TransferAssessments(
       withPassword: example.reasons.withPassword, withoutPassword: example.reasons.withoutPassword,

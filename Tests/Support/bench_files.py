@@ -170,7 +170,7 @@ def commands(arguments, backup_path, password_file, target):
 def measure(arguments, folder):
     """Return the runs of each program, by name."""
     backup_path, target, password_file = (folder / name for name in ("backup", "out", "password"))
-    # Another process writes the backup, because the peak memory of a process is at least that of its parent process.
+    # Another process writes the backup, because a process reports at least the peak memory of its parent process.
     subprocess.run([
         sys.executable, __file__, str(arguments.program), "--make", str(backup_path), "--files", str(arguments.files),
         "--megabytes", str(arguments.megabytes)], check=True)

@@ -24,7 +24,7 @@ MAX_MEGABYTES = 150
 MAX_RATIO = 0.33
 
 
-# Another process reads the documents, because the peak memory of a process is at least that of its parent process.
+# Another process reads the documents, because a process reports at least the peak memory of its parent process.
 DIGEST_SCRIPT = """
 import hashlib, json, sys
 content = open(sys.argv[1], "rb").read()

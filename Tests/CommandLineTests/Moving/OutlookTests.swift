@@ -22,7 +22,7 @@ struct OutlookTests {
     outlook(in: document, isSameDevice: isSameDevice, hasPassword: hasPassword)["arrives"] as? Int
   }
 
-  @Test("The plan says what moves to a new iPhone, what is restored to old-phone, and which items are in no backup")
+  @Test("The plan counts what moves to a new iPhone, what returns to old-phone, and what is in no backup")
   func backup() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let devicesBefore = try sandbox.names(in: "devices")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Results that cannot be written")
 struct UnwritableResultTests {
-  /// Every command, some of them in several formats. The earlier commands prepare what the later commands need.
+  /// Every command, some of them in several formats. The earlier commands make the files for the later ones.
   private static let lines = [
     "device create third", "device list", "device show old-phone", "device fixture old-phone",
     "device passcode set third --new-passcode-file .bp",

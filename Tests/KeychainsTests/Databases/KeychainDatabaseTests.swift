@@ -50,7 +50,7 @@ struct KeychainDatabaseTests {
     #expect(database.journalStatus == .partiallyApplied && database.rows.count == 13)
   }
 
-  @Test("A database with its log has 13 items, of which the last is only in the log")
+  @Test("A database with its log has 13 items, and the last one is only in the log")
   func withLog() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log())
     #expect(database.journalStatus == .applied)

@@ -22,7 +22,7 @@ struct EncryptedEntryTests {
     return try KeychainDump(parsing: Array(text.replacing(old, with: new).utf8))
   }
 
-  @Test("Encrypted entries are decrypted as far as their keys allow, with the same results as another reader's")
+  @Test("Encrypted entries with an available key are decrypted, with the same results as another reader's")
   func opening() throws {
     let dump = try KeychainDump(parsing: bytes)
     let expected = try vector["items"].elements

@@ -64,7 +64,7 @@ struct RestoringTests {
     #expect(try restored(item)[.persistentReference]?.dataValue?.count == 16)
   }
 
-  @Test("A restore assigns all items to the single user, except those of the system keychain")
+  @Test("A restore assigns all items except system keychain items to the single user")
   func users() throws {
     let user: [UInt8] = [0xA7, 0x5A, 0x3A, 0x35, 0xA5, 0x57, 0x4B, 0x10, 0xBE, 0x2E, 0x83, 0x94, 0, 0, 1, 0xF5]
     let system = try [UInt8](hex: "F623AE5CCC814CAC8AD4F0013F313511")

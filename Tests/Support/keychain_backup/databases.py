@@ -75,7 +75,7 @@ def _encode_varint(value):
 class Writer:
     """A writer of keychain databases.
 
-    `store` selects the keys. "ff" and "08" are those of Simulators, and name the bytes after each key. "class" is for
+    `store` selects the keys. "ff" and "08" are the keys of Simulators, named for the byte that follows each key. "class" is for
     the keys of a device.
     """
 

@@ -127,7 +127,7 @@ extension BackupArchive {
     return KeychainPayload(bytes: bytes, file: file, fileList: list, anomalies: anomalies)
   }
 
-  /// Returns whether a recorded digest is that of the stored bytes. Some lists of encrypted backups record the digest of
+  /// Returns whether a recorded digest matches the stored bytes. Some lists of encrypted backups record the digest of
   /// the plaintext, which also counts. An empty digest in the list of an unencrypted backup is ignored.
   private func isDigest(
     _ digest: [UInt8], of plaintext: [UInt8], storedAs stored: SpooledData

@@ -43,7 +43,7 @@ extension MetadataFiles {
 
   /// Returns the finding for ignored bytes of a log or journal.
   ///
-  /// - Parameter reason: Why the bytes are ignored, as a clause in which "they" are the bytes.
+  /// - Parameter reason: The reason for ignoring the bytes, as a clause that calls them "they".
   private static func ignored(_ part: MetadataFile, _ byteCount: Int64, because reason: String) -> BackupAnomaly {
     .finding(.listJournalUnread(name: part.path, byteCount: byteCount, reason: reason))
   }

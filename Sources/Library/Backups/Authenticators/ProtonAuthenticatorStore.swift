@@ -68,8 +68,8 @@ enum ProtonAuthenticatorStore {
     return keys
   }
 
-  /// Returns the key in an item's secret, or `nil` if there is none. The secret is a JSON string in Base64, in which
-  /// slashes may be escaped, or consists of the 32 bytes.
+  /// Returns the key in an item's secret, or `nil` if there is none. The secret is either the 32 bytes, or a JSON string
+  /// that contains them in Base64, with slashes that may be escaped.
   static func key(in secret: SensitiveBytes) -> SensitiveBytes? {
     if secret.count == SealedBox.keySize { return secret }
     return secret.withBytes { bytes in

@@ -7,8 +7,8 @@ package struct ExtractedFiles: Sendable {
   /// The result of comparing a file with its digests in the list and the seal. The extraction's own manifest contains
   /// the raw value.
   package enum DigestStatus: String, Sendable, CaseIterable {
-    /// Every digest matches. The list's digest is that of the stored bytes or of the plaintext, and the seal's digest is
-    /// that of the stored bytes.
+    /// Every digest matches. The list records the digest of the stored bytes or of the plaintext, and the seal records
+    /// the digest of the stored bytes.
     case right
     /// A digest differs, so the file is not the one that was backed up.
     case differs

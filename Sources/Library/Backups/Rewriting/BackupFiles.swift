@@ -211,7 +211,7 @@ struct BackupFiles {
     }
   }
 
-  /// Returns the paths of unrelated files and folders in a directory, except those of the operating system. These
+  /// Returns the paths of unrelated files and folders in a directory, except files of the operating system. These
   /// files would be lost if the directory were replaced.
   ///
   /// - Returns: An empty array for a container.

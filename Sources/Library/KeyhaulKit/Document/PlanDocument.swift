@@ -34,7 +34,7 @@ public struct PlanDocument: Sendable, Equatable {
   /// The items of the source device that are not in the backup; `nil` if the source is not a backup or its device was
   /// not available.
   package var notInBackup: NotInBackup?
-  /// The format of a dump, and what is unknown about its items; `nil` if the source is not a dump.
+  /// The format of a dump, and the unknown properties of its items; `nil` if the source is not a dump.
   package var dump: Dump?
   /// The maximum number of removed items that may be the only good copies of items that the backup has lost. For each
   /// kind, this is at most the number of items that cannot be read in the backup. If the backup may lack items without

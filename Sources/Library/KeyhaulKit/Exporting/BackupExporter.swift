@@ -155,7 +155,7 @@ package enum BackupExporter {
     /// Adds an item in the chosen form, unless a rule excludes it.
     ///
     /// - Parameters:
-    ///   - candidate: The item, and what the rules need to know about it.
+    ///   - candidate: The item, with the properties that the rules examine.
     ///   - reportedItem: The item in the report.
     ///   - reference: The item's reference of 16 bytes in a backup. References of other lengths are ignored.
     ///   - keys: The class keys of the backup.

@@ -46,7 +46,7 @@ public struct RestoreOutlook: Sendable {
   ///
   /// - Parameters:
   ///   - backup: The backup, decrypted without a device key.
-  ///   - unlockedWithDeviceKey: The same backup, decrypted with the device key of the alleged source device; `nil` if
+  ///   - unlockedWithDeviceKey: The backup, decrypted with the device key of the alleged source device; `nil` if
   ///     the key is not available. If the key decrypts nothing, it belongs to another device and is ignored.
   ///   - sourceDeviceItems: The items of the source device; `nil` if the device is not available.
   /// - Throws: Category `damaged` if the device never finished the backup; `refused` if the backup has no password and
@@ -112,7 +112,7 @@ extension MigrationPlan.Outcome {
 extension Restorer {
   /// Plans the restore of a backup to an empty device.
   ///
-  /// - Parameter backupWithNames: The same backup, decrypted with a key that reveals the names of further items.
+  /// - Parameter backupWithNames: The backup, decrypted with a key that reveals the names of further items.
   fileprivate static func plan(
     _ backup: UnlockedBackup, ontoEmptyWithNamesFrom backupWithNames: UnlockedBackup?
   ) throws(KeyhaulError) -> MigrationPlan {

@@ -2,7 +2,7 @@ package import KeyhaulKit
 
 /// A report for a case file (`case-report/1`).
 ///
-/// It states which backups were examined, by whom, how and when, and what was found. It also states whether the backups
+/// It states the examined backups, the examiner, the method, the time and the findings. It also states whether the backups
 /// changed during the examination, and how this was checked.
 ///
 /// Everything about a backup except its path, size and digests comes from the backup, so an attacker may have written it.

@@ -24,7 +24,7 @@ extension OutlookSummary {
         $0.outlook == itemOutlook && $0.reason == reason && ($0.index == nil) == isMissingFromBackup
       }
       guard !members.isEmpty else { return nil }
-      // `.lost` is the style of unreadable items, and `.stays` that of all others.
+      // Unreadable items have the style `.lost`, and all other items have the style `.stays`.
       let symbol = reason.isDamage ? "!" : itemOutlook == .neither ? "x" : "<"
       return Group(
         title: title(itemOutlook, reason, isMissingFromBackup: isMissingFromBackup), reason: reason,

@@ -97,7 +97,7 @@ def plan(
     timeout: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Plan:
-    """Return what a restore to the device `to` would do. Without `to`, return what a new and the same device get."""
+    """Return the plan of a restore to the device `to`; without `to`, the outlook for a new and for the same device."""
     options = _Options(password, device_key, home, program, timeout, cancel)
     return _call("plan", backup, _plan_type(to), _target_flags(to), options)
 

@@ -1,4 +1,4 @@
-"""Run the program once, and return its exit code and what it printed."""
+"""Run the program once, and return its exit code and its output."""
 
 from __future__ import annotations
 

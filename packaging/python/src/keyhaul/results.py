@@ -274,7 +274,7 @@ class FutureItem(Identity):
 
 @dataclass(frozen=True, kw_only=True)
 class Futures(Answer):
-    """What a new device gets, and what the same device gets after an erase (migration-futures/1)."""
+    """The items that a new device gets, and that the same device gets after an erase (migration-futures/1)."""
 
     made: datetime.datetime
     source: Source

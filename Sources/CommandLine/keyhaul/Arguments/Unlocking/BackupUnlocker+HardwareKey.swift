@@ -45,7 +45,7 @@ extension BackupUnlocker {
     return candidate.fallback.map { usableKey($0, with: backupKey) } ?? candidate
   }
 
-  /// Returns what the backup's items show about a device key: for which classes it decrypts items.
+  /// Returns the evidence about a device key: the classes whose items it decrypts.
   private func deviceKeyEvidence(
     for candidate: HardwareKey, with backupKey: BackupKey
   ) throws(KeyhaulError) -> DeviceKeyEvidence {

@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// `plan` without `--to`: shows what is lost in a restore to a new device, and to the source device after it was erased.
+/// `plan` without `--to`: shows the losses of a restore to a new device, and to the source device after it was erased.
 extension PlanCommand {
   /// Plans the restore of a backup.
   func planBackupWithoutTarget(

@@ -139,7 +139,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
     }
   }
 
-  /// Prints the plan. Then warns about what a restore would warn about, and rejects what it would reject.
+  /// Prints the plan, with the warnings and the refusals of a real restore.
   private func finishDryRun(
     _ report: PlanReport, _ confirmation: RestoreConfirmation, onto target: ResolvedTarget, in session: Session
   ) throws -> CommandExitStatus {

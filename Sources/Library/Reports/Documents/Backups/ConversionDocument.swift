@@ -33,7 +33,7 @@ package struct ConversionDocument {
   ///
   /// - Parameters:
   ///   - decryptedBackup: The copy; `nil` if nothing was written.
-  ///   - differingFiles: The files whose contents differ from what was backed up, in the order of the manifest.
+  ///   - differingFiles: The files that do not match their digest, in the order of the manifest.
   ///   - itemsPath: The path of the file with the items in plain text; `nil` if no such file was written.
   package func json(
     decrypting decryptedBackup: DecryptedBackup?, differingFiles: [ListedFile], itemsPath: String?

@@ -74,7 +74,7 @@ extension PlanDocument {
     findings.isEmpty ? [] : [("findings", .array(findings.map(\.json)))]
   }
 
-  /// The last fields of every document about a move: what the source does not show, the source device's other items, and
+  /// The last fields of every document about a move: the source's blind spots, the source device's other items, and
   /// the disclaimer about a dump.
   package var blindSpotFields: [(String, JSONValue)] {
     source.blindSpotFields + (notInBackup.map { [("not_in_backup", $0.json)] } ?? [])

@@ -218,8 +218,8 @@ struct Rekey: RunnableCommand {
     session.warn(aboutUnrelatedFiles: copy?.unrelatedFiles ?? [])
   }
 
-  /// Rejects a manifest that differs from what the device wrote. An unreadable manifest is not rejected, because it only
-  /// causes a warning about what is lost.
+  /// Rejects a manifest that was changed after the device wrote it. An unreadable manifest is not rejected, because it only
+  /// causes a warning about the losses.
   private func rejectChangedManifest(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
     guard let fileList = try? loaded.archive.fileList(with: keys),
       let finding = fileList.findings.first(where: { $0.blocks(.rewriting) })
