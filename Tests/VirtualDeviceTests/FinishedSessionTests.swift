@@ -56,6 +56,34 @@ struct FinishedSessionTests {
     #expect(try session.itemCount == 3)
   }
 
+  @Test("The device is never busy while the cache closes an unused session")
+  func closingOfUnusedSession() async throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let isUnused = Locked(false)
+    let closingBegan = Locked(false)
+    let slowFiles = DeviceFiles(
+      FileSystem { call in
+        guard call == .rename, isUnused.withLock({ $0 }) else { return nil }
+        closingBegan.withLock { $0 = true }
+        Thread.sleep(forTimeInterval: 0.3)
+        return nil
+      })
+    try device.using(slowFiles).withCachedSession(verb: "keychain call", wait: .zero) {
+      (session) throws(KeyhaulError) in
+      // The session stores the revision of the second change only when it is closed.
+      _ = try session.add(item("one"))
+      _ = try session.add(item("two"))
+      isUnused.withLock { $0 = true }
+    }
+    let limit = ContinuousClock.now + .seconds(30)
+    while !closingBegan.withLock({ $0 }), .now < limit { try await Task.sleep(for: .milliseconds(1)) }
+    try #require(closingBegan.withLock { $0 })
+    let session = try device.openSession(.reading, verb: "test")
+    defer { session.invalidate() }
+    #expect(try session.itemCount == 2)
+  }
+
   /// A writing session that ends without `close()` loses only error reports, which no test with a working disk notices.
   /// So this test lists the files that open a session for writing.
   @Test("Only four files open a session for writing, and the files that end these sessions close them")

@@ -31,6 +31,9 @@ final class SessionCache: Sendable {
   }
 
   /// Foundation's lock, because the thread sanitizer does not support `Mutex`.
+  ///
+  /// Unused sessions are closed while it is held. Otherwise, a thread could find no session in the cache, but the device
+  /// would still be in use.
   private let lock = NSLock()
   /// The sessions by device folder. Protected by `lock`.
   private nonisolated(unsafe) var entries: [String: Entry] = [:]
@@ -74,16 +77,15 @@ final class SessionCache: Sendable {
 
   /// Closes a device's session, or marks it for closing if it is in use.
   func close(of directory: String) {
-    let session = lock.withLock {
-      guard let entry = entries[directory] else { return DeviceSession?.none }
+    lock.withLock {
+      guard let entry = entries[directory] else { return }
       guard let session = entry.session else {
         entries[directory]?.shouldClose = true
-        return nil
+        return
       }
       entries[directory] = nil
-      return session
+      session.invalidate()
     }
-    session?.invalidate()
   }
 
   /// Closes the sessions of all devices below a folder that is about to be deleted.
@@ -98,14 +100,14 @@ final class SessionCache: Sendable {
     SecureThread.start { [self] in
       while true {
         Thread.sleep(forTimeInterval: Self.idleTimeout / .seconds(1))
-        let (isOpen, idleSession) = lock.withLock {
-          guard let entry = entries[directory] else { return (false, DeviceSession?.none) }
+        let isOpen = lock.withLock {
+          guard let entry = entries[directory] else { return false }
           let isIdle = entry.lastUse.duration(to: .now) >= Self.idleTimeout
-          guard isIdle, let session = entry.session else { return (true, nil) }
+          guard isIdle, let session = entry.session else { return true }
           entries[directory] = nil
-          return (false, session)
+          session.invalidate()
+          return false
         }
-        idleSession?.invalidate()
         if !isOpen { return }
       }
     } ended: {
