@@ -27,7 +27,7 @@ extension OutlookSummary {
     return partialVerdict(counts)
   }
 
-  /// The name of the source device, and a shorter substitute.
+  /// The name of the source device if it is known, and a substitute for it.
   private var deviceNames: [String] { [phoneName, isRedacted ? phone : "the old \(model)"].compactMap(\.self) }
 
   /// Returns the verdict if only some items move: "14 of 18 keychain items reach a new iPhone; 4 stay with old-phone."
@@ -111,10 +111,9 @@ extension OutlookSummary {
     case .unconfirmed: return "Nothing in it says whether the device finished it."
     case .changed, .damaged, .decryptedCopy: return "Keyhaul found damage in it."
     }
-    guard hardwareKeyItemCount > 0, !restoreOutlook.triedDeviceKey else {
-      return "Keyhaul found no damage in its keychain."
-    }
-    return hardwareKeyItemCount == restoreOutlook.comparison.items.count
+    let boundCount = hardwareKeyItemCount
+    guard boundCount > 0, !restoreOutlook.triedDeviceKey else { return "Keyhaul found no damage in its keychain." }
+    return boundCount == restoreOutlook.comparison.items.count
       ? "Keyhaul could not check its items: only that device can decrypt them."
       : "Keyhaul found no damage in the items that it can decrypt."
   }
@@ -252,8 +251,9 @@ extension OutlookSummary {
     guard sourceIsBackup else {
       return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s hardware key and with another device's."
     }
+    let boundCount = hardwareKeyItemCount
     let lostCount = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
-    guard hardwareKeyItemCount > 0 else {
+    guard boundCount > 0 else {
       return lostCount == 0
         ? "Keyhaul decrypted every item. None of them needs a device's hardware key."
         : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lostCount)) cannot be read in this copy. None of the "
@@ -262,8 +262,8 @@ extension OutlookSummary {
     guard restoreOutlook.triedDeviceKey, let hardwareKeyDevice else {
       return
         "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
-        + "\(HumanReadable.count(hardwareKeyItemCount, "item")) by class, because the hardware key that decrypts "
-        + "\(hardwareKeyItemCount == 1 ? "it" : "them") is not available."
+        + "\(HumanReadable.count(boundCount, "item")) by class, because the hardware key that decrypts "
+        + "\(boundCount == 1 ? "it" : "them") is not available."
     }
     return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(hardwareKeyDevice)."
   }
