@@ -48,7 +48,7 @@ package struct AppReport: Report {
       (summary.unreadable.count, "cannot be read", "cannot be read"),
     ]
     return counts.filter { $0.count > 0 }.map { clause in
-      "\(HumanReadable.grouped(clause.count)) \(clause.count == 1 ? clause.singular : clause.plural)"
+      HumanReadable.count(clause.count, clause.singular, plural: clause.plural)
     }.joined(separator: ", ")
   }
 

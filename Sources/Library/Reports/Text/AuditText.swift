@@ -58,15 +58,15 @@ package struct AuditText {
 
   /// The last line: "18 items: 14 leave the device, 4 never do, 1 has a deprecated class."
   private var summary: String {
-    func text(_ count: Int, _ singular: String, _ plural: String) -> String {
-      "\(HumanReadable.grouped(count)) \(count == 1 ? singular : plural)"
+    var countTexts = [HumanReadable.count(audit.leaving.count, "leaves the device", plural: "leave the device")]
+    if showsStayingCount {
+      countTexts.append(HumanReadable.count(audit.staying.count, "never does", plural: "never do"))
     }
-    var countTexts = [text(audit.leaving.count, "leaves the device", "leave the device")]
-    if showsStayingCount { countTexts.append(text(audit.staying.count, "never does", "never do")) }
     if !audit.unreadable.isEmpty {
       countTexts.append("\(HumanReadable.grouped(audit.unreadable.count)) cannot be read here")
     }
-    countTexts.append(text(audit.deprecated.count, "has a deprecated class", "have a deprecated class"))
+    countTexts.append(
+      HumanReadable.count(audit.deprecated.count, "has a deprecated class", plural: "have a deprecated class"))
     return "\(HumanReadable.count(audit.items.count, "item")): \(countTexts.joined(separator: ", "))."
   }
 
