@@ -140,7 +140,7 @@ struct Rekey: RunnableCommand {
     let isSamePassword = chosenPassword.box.secret.matches(current.password)
     let keys = try unlocker.classKeys(with: current.key)
     try rejectChangedManifest(of: loaded, keys: keys)
-    warnAboutLosses(of: loaded, keys: keys, in: session)
+    warnAboutDamage(of: loaded, keys: keys, in: session)
     if isSamePassword, wouldChangeOnlyPassword(of: loaded) {
       return try reportNothingToDo(loaded, at: path, in: session)
     }
@@ -228,10 +228,10 @@ struct Rekey: RunnableCommand {
   }
 
   /// Warns about damage, which a new password does not repair.
-  private func warnAboutLosses(of loaded: LoadedBackup, keys: ClassKeys, in session: Session) {
-    for loss in loaded.archive.visibleDamage(with: keys) {
+  private func warnAboutDamage(of loaded: LoadedBackup, keys: ClassKeys, in session: Session) {
+    for damage in loaded.archive.visibleDamage(with: keys) {
       session.warn(
-        "\(loaded.name) is damaged; changing the password does not repair it", why: loss,
+        "\(loaded.name) is damaged; changing the password does not repair it", why: damage,
         try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
     }
   }
