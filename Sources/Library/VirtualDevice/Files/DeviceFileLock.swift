@@ -70,7 +70,7 @@ struct DeviceFileLock: ~Copyable {
       if canWait, ticket == nil { ticket = try LockQueueTicket.acquire(directory, device: device, files) }
       let isFirst = ticket != nil
       // Without the ticket, a waiting process leaves the lock to the ticket's holder, but only for a limited time.
-      if isFirst || !canWait || timeout.waited >= LockQueueTicket.maximumHoldTime {
+      if isFirst || !canWait || timeout.waited >= LockQueueTicket.maximumDeferralTime {
         if var lock = try attempt(path, device: device, access: access, files) {
           lock.writeHolderDescription(command: command, since: clock.now())
           return lock

@@ -1,15 +1,14 @@
 import Basics
 import SystemPackage
 
-/// Holds the first place in the queue for a device. The place is an `flock` on the device's folder, so no extra file is
-/// needed.
+/// The first place in the queue for a device, held by an `flock` on the device's folder. No extra file is needed.
 ///
 /// The process with this ticket checks frequently whether the device is free. Later processes only wait for the ticket,
-/// and begin to check after `maximumHoldTime`. Without the queue, a process that releases a device and immediately
+/// and begin to check after `maximumDeferralTime`. Without the queue, a process that releases a device and immediately
 /// wants it again would always get it before the processes that sleep.
 struct LockQueueTicket: ~Copyable {
-  /// The time after which waiting processes ignore the ticket. A stopped process must not block a free device.
-  static let maximumHoldTime = Duration.seconds(1)
+  /// The time after which a waiting process ignores the ticket. A stopped process must not block a free device.
+  static let maximumDeferralTime = Duration.seconds(1)
   /// The interval at which processes without the ticket try to get it.
   static let pauseWithoutTicket = Duration.milliseconds(5)
 
