@@ -28,8 +28,8 @@ extension DeviceClock {
 }
 
 extension DeviceEnvironment {
-  /// An environment for the devices of tests: long waits are skipped, and only a few
-  /// iterations derive the key from a passcode.
+  /// An environment for the devices of tests. It skips long waits, and derives the key from a passcode in only a few
+  /// iterations.
   public static var forTests: DeviceEnvironment {
     DeviceEnvironment(clock: .skippingWaits(), passcodeRounds: testPasscodeRounds)
   }

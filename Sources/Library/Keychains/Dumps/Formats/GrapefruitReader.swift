@@ -5,7 +5,7 @@ import KeychainRules
 /// A reader for the JSON array of keychain items that grapefruit's agent returns (`.grapefruit`).
 ///
 /// `raw` is the secret in Base64. `data` only describes the secret and may omit bytes. It is never used as the
-/// secret. In other members, binary values appear as Foundation prints it (`DataDescription`).
+/// secret. In other members, binary values appear as Foundation prints them (`DataDescription`).
 ///
 /// Source: ChiChou/grapefruit, `agent/src/fruity/modules/keychain.ts` (`list`), `bridge/dictionary.ts` (`valueOf`).
 enum GrapefruitReader {

@@ -83,8 +83,8 @@ struct SecItemMatcher {
     }
   }
 
-  /// Returns the item of a row; `nil` if the row can never be decrypted, or if the decrypted item belongs to another
-  /// access group than the row's column states.
+  /// Returns the item of a row; `nil` if the row can never be decrypted, or if the query's access groups do not contain
+  /// the group of the decrypted item, although they contain the group in the row's column.
   private mutating func matchingItem(_ row: KeychainRow, _ query: ItemQuery) throws(KeyhaulError) -> KeychainItem? {
     switch row.content {
     case .item(let item): return query.matches(item) ? item : nil
