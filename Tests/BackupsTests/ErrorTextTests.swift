@@ -38,7 +38,7 @@ struct ErrorTextTests {
   @Test(
     "Each tolerated anomaly has a description",
     arguments: [
-      (BackupAnomaly.statusMissing, "there is no Status.plist to show that the backup was finished"),
+      (ToleratedAnomaly.statusMissing, "there is no Status.plist to show that the backup was finished"),
       (
         .encryptionNotStated, "Manifest.plist does not say whether there is a password; Keyhaul looks at its contents"
       ),
@@ -63,5 +63,5 @@ struct ErrorTextTests {
         "the device never finished the backup: Status.plist says \"moving\", not \"finished\""
       ),
     ])
-  func anomalies(anomaly: BackupAnomaly, text: String) { #expect(anomaly.description == text) }
+  func anomalies(anomaly: ToleratedAnomaly, text: String) { #expect(anomaly.description == text) }
 }

@@ -172,7 +172,7 @@ struct LargeKeychainTests {
   private struct ReadingResult: Equatable {
     let verification: BackupVerification
     let items: [Outcome]
-    let anomalies: [BackupAnomaly]
+    let anomalies: [ToleratedAnomaly]
   }
 
   private func read(_ backup: EditableBackup, in storage: ManifestStorage) throws -> ReadingResult {

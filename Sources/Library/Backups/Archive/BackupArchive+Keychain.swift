@@ -149,7 +149,7 @@ public struct KeychainPayload: Sendable {
   /// The list of files that contains the keychain file.
   package let fileList: FileList
   /// Anomalies that were tolerated.
-  package let anomalies: [BackupAnomaly]
+  package let anomalies: [ToleratedAnomaly]
 
   /// The domain of the file.
   public static let domain = "KeychainDomain"

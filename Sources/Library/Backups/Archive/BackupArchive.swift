@@ -15,7 +15,7 @@ public struct BackupArchive: Sendable {
   /// The format of the list of files and the paths of payloads.
   package let layout: BackupLayout
   /// Anomalies that were tolerated.
-  package let anomalies: [BackupAnomaly]
+  package let anomalies: [ToleratedAnomaly]
   /// The optional property lists that cannot be read. They are also among the anomalies.
   package let unreadablePropertyLists: [UnreadablePropertyList]
   /// The digest of the content: `sha256:` and 64 hexadecimal digits. It is the same for a directory, a tar, and a zip.
@@ -180,7 +180,7 @@ public struct BackupArchive: Sendable {
   /// - Throws: `.payloadMissing` if the list is missing, unless the caller accepts a partial backup.
   private static func anomaliesOfMissingParts(
     _ parts: MetadataFiles, _ manifest: BackupManifest, _ manifestError: KeyhaulError?, acceptsPartialBackup: Bool
-  ) throws(KeyhaulError) -> [BackupAnomaly] {
+  ) throws(KeyhaulError) -> [ToleratedAnomaly] {
     var findings: [BackupFinding] = []
     if let manifestError {
       let isMissing = !parts.contains(.manifest)
@@ -195,7 +195,7 @@ public struct BackupArchive: Sendable {
   }
 
   /// Returns the anomaly if the backup is unfinished, or if `Status.plist` does not state that it is finished.
-  private static func anomaly(of status: BackupStatus?, _ unreadable: [UnreadablePropertyList]) -> BackupAnomaly? {
+  private static func anomaly(of status: BackupStatus?, _ unreadable: [UnreadablePropertyList]) -> ToleratedAnomaly? {
     guard let status else {
       let isUnreadable = unreadable.contains { $0.name == MetadataFile.status.path }
       return isUnreadable ? nil : .statusMissing
@@ -211,9 +211,9 @@ public struct BackupArchive: Sendable {
   ///   - isReadable: Whether the backup has a readable manifest.
   ///   - falseClaim: The evidence against the manifest's claim of a password, if the claim is false.
   private static func anomalies(
-    of manifest: BackupManifest, isReadable: Bool, falseClaim: BackupAnomaly?
-  ) -> [BackupAnomaly] {
-    var anomalies: [BackupAnomaly] = []
+    of manifest: BackupManifest, isReadable: Bool, falseClaim: ToleratedAnomaly?
+  ) -> [ToleratedAnomaly] {
+    var anomalies: [ToleratedAnomaly] = []
     if let falseClaim { anomalies.append(falseClaim) }
     if manifest.isDecryptedCopy {
       anomalies.append(.finding(.decryptedCopy))
@@ -230,7 +230,7 @@ public struct BackupArchive: Sendable {
   /// Returns the anomalies of the payloads' paths.
   private static func payloadAnomalies(
     of source: PayloadSource, _ layout: BackupLayout, isKeychainRenamed: Bool
-  ) throws(KeyhaulError) -> [BackupAnomaly] {
+  ) throws(KeyhaulError) -> [ToleratedAnomaly] {
     switch source {
     case .stream(let payloads): payloads.anomalies
     case .container(let container): container.payloads.anomalies
@@ -378,6 +378,6 @@ extension BackupArchive {
       throw status.error
     }
     guard let state = status?.snapshotState, status?.isFinished == false else { return }
-    throw KeyhaulError(.unfinished, BackupAnomaly.unfinished(state: state).description)
+    throw KeyhaulError(.unfinished, ToleratedAnomaly.unfinished(state: state).description)
   }
 }

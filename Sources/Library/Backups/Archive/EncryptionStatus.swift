@@ -11,7 +11,7 @@ struct EncryptionStatus {
   /// The salt of the records in the list, if each record is encrypted.
   var recordSalt: RecordSalt?
   /// The evidence against the manifest's claim of a password, if the claim is false.
-  var falseClaim: BackupAnomaly?
+  var falseClaim: ToleratedAnomaly?
 
   /// Determines the encryption.
   ///

@@ -8,9 +8,9 @@ extension MetadataFiles {
   /// If there is a log, the journal is ignored.
   ///
   /// - Returns: An anomaly for the file that was applied, and a finding for each file that was not applied completely.
-  mutating func applyJournals() throws(KeyhaulError) -> [BackupAnomaly] {
+  mutating func applyJournals() throws(KeyhaulError) -> [ToleratedAnomaly] {
     guard let database else { return [] }
-    var anomalies: [BackupAnomaly] = []
+    var anomalies: [ToleratedAnomaly] = []
     var applicable: (pages: ReplacementPages, part: MetadataFile)?
     for part in MetadataFile.journals {
       if let journal = unreadJournals[part] {
@@ -44,7 +44,7 @@ extension MetadataFiles {
   /// Returns the finding for ignored bytes of a log or journal.
   ///
   /// - Parameter reason: The reason for ignoring the bytes, as a clause that calls them "they".
-  private static func ignored(_ part: MetadataFile, _ byteCount: Int64, because reason: String) -> BackupAnomaly {
+  private static func ignored(_ part: MetadataFile, _ byteCount: Int64, because reason: String) -> ToleratedAnomaly {
     .finding(.listJournalUnread(name: part.path, byteCount: byteCount, reason: reason))
   }
 

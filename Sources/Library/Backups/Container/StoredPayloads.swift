@@ -127,7 +127,7 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   /// The finding as a list of anomalies, which is empty if there is none.
-  var anomalies: [BackupAnomaly] { finding.map { [.finding($0)] } ?? [] }
+  var anomalies: [ToleratedAnomaly] { finding.map { [.finding($0)] } ?? [] }
 
   /// Adds a regular file at an unusual path as a candidate for a payload.
   mutating func addCandidate(_ path: String, for fileIdentifier: String, byteCount: Int64) {

@@ -11,7 +11,7 @@ package final class DatabaseBytes: Sendable {
   /// journal contains them.
   package let presentByteCount: Int
   /// Anomalies that were tolerated.
-  package let anomalies: [BackupAnomaly]
+  package let anomalies: [ToleratedAnomaly]
   private let decryptor: RandomAccessDecryptor
   /// The pages of a log or journal that replace stored ones, if there are any.
   private let replacementPages: ReplacementPages?
@@ -173,7 +173,7 @@ package final class DatabaseBytes: Sendable {
     var hasTrailingBytes: Bool { trailingByteCount > 0 }
     var isTruncated: Bool { presentByteCount < byteCount }
 
-    var anomalies: [BackupAnomaly] {
+    var anomalies: [ToleratedAnomaly] {
       (isInWriteAheadMode ? [.databaseInWriteAheadMode] : [])
         + (hasTrailingBytes
           ? [

@@ -9,9 +9,9 @@ public final class FileList: Sendable {
   /// The non-UTF-8 names of an old list. Empty until `listing` has counted all records.
   private let undecodedNames = Locked(UndecodedNames())
   /// The anomalies of payload names. Empty until `listing` receives the stored payloads.
-  private let payloadAnomalies = Locked<[BackupAnomaly]>([])
+  private let payloadAnomalies = Locked<[ToleratedAnomaly]>([])
   /// Anomalies that were tolerated. For a large list, complete only after the whole list was read.
-  package var anomalies: [BackupAnomaly] {
+  package var anomalies: [ToleratedAnomaly] {
     let anomaliesOfPayloads = payloadAnomalies.withLock { $0 }
     switch form {
     case .database(let database): return database.anomalies + anomaliesOfPayloads

@@ -21,9 +21,9 @@ final class ManifestDatabase: Sendable {
   }
 
   /// Anomalies that were tolerated. For a large database, complete only after the database was read completely.
-  var anomalies: [BackupAnomaly] {
+  var anomalies: [ToleratedAnomaly] {
     let findings = [salvagedRows?.finding, undecodedNames.withLock { $0.finding(in: MetadataFile.database.path) }]
-    return bytes.anomalies + findings.compactMap { $0.map(BackupAnomaly.finding) }
+    return bytes.anomalies + findings.compactMap { $0.map(ToleratedAnomaly.finding) }
   }
 
   /// The readable rows, if the check failed.

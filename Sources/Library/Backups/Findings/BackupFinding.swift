@@ -1,6 +1,8 @@
 import Basics
 
-/// An anomaly in a part of a backup. The other parts can be opened.
+/// An anomaly in a part of a backup, which reports list with an id. The other parts can be opened.
+///
+/// New kinds of damage belong here. `ToleratedAnomaly` also has anomalies without an id, by which no item is lost.
 public enum BackupFinding: Sendable, Hashable {
   /// The manifest is unreadable, so that the password status and the keybag are unknown.
   case manifestUnreadable(reason: String)

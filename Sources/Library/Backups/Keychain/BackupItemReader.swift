@@ -32,7 +32,7 @@ package struct BackupItemReader: Sendable {
   /// A clause about damaged class keys, or `nil` if none is damaged.
   package var keybagDamage: String? { keychain.keybagDamage }
   /// Anomalies of the backup that were tolerated.
-  package var anomalies: [BackupAnomaly] { keychain.anomalies }
+  package var anomalies: [ToleratedAnomaly] { keychain.anomalies }
   /// The backup's file list.
   var fileList: FileList { keychain.fileList }
 

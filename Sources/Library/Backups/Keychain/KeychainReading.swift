@@ -10,7 +10,7 @@ struct KeychainReading: Sendable {
   /// The size of the plaintext in bytes.
   let byteCount: Int
   /// The anomalies of the backup, its file list, and the keychain file.
-  let anomalies: [BackupAnomaly]
+  let anomalies: [ToleratedAnomaly]
 
   /// Reads the file. A large file without anomalies stays in a private copy on disk and is never completely in memory.
   ///

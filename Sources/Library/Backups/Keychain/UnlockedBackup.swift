@@ -26,7 +26,7 @@ public struct UnlockedBackup: Sendable {
   /// The Unicode form in which the password matched.
   package var passwordForm: PasswordNormalization { keychain.passwordForm }
   /// Anomalies of the backup that were tolerated.
-  package var anomalies: [BackupAnomaly] { keychain.anomalies }
+  package var anomalies: [ToleratedAnomaly] { keychain.anomalies }
   /// Whether a password protects the keybag.
   package var hasPassword: Bool { keychain.hasPassword }
 
@@ -108,10 +108,10 @@ package enum BackupDamage: Sendable, Hashable, CustomStringConvertible {
   /// The damage as a clause.
   package var description: String {
     switch self {
-    case .keychainChanged: BackupAnomaly.digestDiffers.description
+    case .keychainChanged: ToleratedAnomaly.digestDiffers.description
     case .keychainSize(let recorded, let found):
-      BackupAnomaly.sizeDiffers(recorded: recorded, found: found).description
-    case .statusMissing: BackupAnomaly.statusMissing.description
+      ToleratedAnomaly.sizeDiffers(recorded: recorded, found: found).description
+    case .statusMissing: ToleratedAnomaly.statusMissing.description
     case .classKeys(let report): report
     case .finding(let finding): finding.description
     }

@@ -9,7 +9,7 @@ struct UnlockedKeychain: Sendable {
   /// The encrypted items.
   let index: KeychainIndex
   /// Anomalies of the backup that were tolerated.
-  let anomalies: [BackupAnomaly]
+  let anomalies: [ToleratedAnomaly]
   /// A clause about damaged class keys, or `nil` if none is damaged.
   let keybagDamage: String?
   let passwordForm: PasswordNormalization
@@ -73,7 +73,7 @@ struct UnlockedKeychain: Sendable {
   /// Reads the file list and the keychain file, with the anomalies of both.
   private static func keychain(
     of archive: BackupArchive, with keys: ClassKeys, keybagFault: String?, for use: BackupPurpose
-  ) throws(KeyhaulError) -> (KeychainIndex, FileList, [BackupAnomaly]) {
+  ) throws(KeyhaulError) -> (KeychainIndex, FileList, [ToleratedAnomaly]) {
     do throws(KeyhaulError) {
       let list = try archive.fileList(with: keys)
       // This look-up fails here if the list is damaged.
@@ -96,7 +96,7 @@ struct UnlockedKeychain: Sendable {
   /// Reads the keychain file, and adds its anomalies. Returns no items if the file is unreadable.
   private static func keychainIndex(
     of archive: BackupArchive, in list: FileList, with keys: ClassKeys, for use: BackupPurpose,
-    _ anomalies: inout [BackupAnomaly]
+    _ anomalies: inout [ToleratedAnomaly]
   ) throws(KeyhaulError) -> KeychainIndex {
     do throws(KeyhaulError) {
       let reading = try KeychainReading(of: archive, in: list, with: keys)

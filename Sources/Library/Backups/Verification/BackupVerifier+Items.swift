@@ -71,7 +71,7 @@ extension BackupVerifier {
     }
   }
 
-  private mutating func record(_ anomaly: BackupAnomaly) {
+  private mutating func record(_ anomaly: ToleratedAnomaly) {
     switch anomaly {
     case .digestDiffers:
       verification.add(.init(.keychain, .digestMismatch, file: Self.keychainName, anomaly.description))

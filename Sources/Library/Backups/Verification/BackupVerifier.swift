@@ -23,7 +23,7 @@ struct BackupVerifier {
     for anomaly in archive.anomalies {
       switch anomaly {
       case .unfinished(let state):
-        verification.add(.init(.structure, .unfinished, file: "Status.plist", BackupAnomaly.unfinishedClause(state)))
+        verification.add(.init(.structure, .unfinished, file: "Status.plist", ToleratedAnomaly.unfinishedClause(state)))
       // Reported as faults below.
       case .propertyListUnreadable: continue
       case .encryptionClaimed:

@@ -257,7 +257,7 @@ final class BackupUnlocker {
     )
   }
 
-  private func report(_ anomaly: BackupAnomaly) {
+  private func report(_ anomaly: ToleratedAnomaly) {
     switch anomaly {
     case .digestDiffers:
       session.warn(

@@ -1,7 +1,10 @@
 package import Basics
 
-/// An anomaly that was tolerated, because no item is lost by it alone.
-package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
+/// An anomaly with which a backup was opened: a finding, or an anomaly that is only a note or a warning.
+///
+/// Damage that reports list with an id, such as new damage of the manifest, is a case of `BackupFinding`. A case of its
+/// own here is for an anomaly by which no item is lost.
+package enum ToleratedAnomaly: Sendable, Hashable, CustomStringConvertible {
   /// `Status.plist` is missing, so that it is unknown whether the backup was finished.
   case statusMissing
   /// `Status.plist` or `Info.plist` exists but was not read. No stored content depends on it.
@@ -51,7 +54,7 @@ package enum BackupAnomaly: Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-extension BackupAnomaly {
+extension ToleratedAnomaly {
   /// Returns a clause about an unfinished backup, without the name of `Status.plist`.
   static func unfinishedClause(_ state: String) -> String {
     "it says \(stateClause(state)), so the device never finished the backup"
@@ -91,5 +94,5 @@ package struct UnreadablePropertyList: Sendable, Equatable {
     return error.reason.hasPrefix(prefix) ? String(error.reason.dropFirst(prefix.count)) : error.reason
   }
 
-  var anomaly: BackupAnomaly { .propertyListUnreadable(name: name, reason: reason) }
+  var anomaly: ToleratedAnomaly { .propertyListUnreadable(name: name, reason: reason) }
 }
