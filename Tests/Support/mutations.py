@@ -168,7 +168,7 @@ add(
 )
 add(
     VARIANT,
-    "Library/KeychainRules/Importing/RestoreExclusions.swift",
+    "Library/KeychainRules/Importing/RestoreRemoval.swift",
     "«columns[.sharingGroup] == .text([])»",
     "true",
     "restore: items of a shared group are removed from the device too",
@@ -184,7 +184,7 @@ add(
 )
 add(
     DEFAULT,
-    "Library/KeychainRules/Exporting/ExportExclusions.swift",
+    "Library/KeychainRules/Exclusions/ExportExclusions.swift",
     "$0.item.isTombstone && «!$0.deviceSyncs»",
     "true",
     "backup: the tombstones of a device that syncs are left out of its backup",

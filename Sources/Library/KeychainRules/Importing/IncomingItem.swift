@@ -172,3 +172,17 @@ extension IncomingItem.Keyed {
     return ownReference
   }
 }
+
+/// Decides which items a restore flags as synchronized although the backup does not.
+package enum SyncInference {
+  /// Returns whether an item is one of Safari's passwords from before synchronization existed. Such an item is an
+  /// internet password in the access group of the network layer. It is not a shared copy, and its server, protocol and
+  /// authentication type are text.
+  ///
+  /// Source: Apple `SecItemDb.c` (`SecItemImportInferSyncable`).
+  package static func appliesTo(_ item: KeychainItem) -> Bool {
+    item.kind == .internetPassword && item.accessGroup == "com.apple.cfnetwork"
+      && item[.server]?.stringValue != nil && item[.protocolType]?.stringValue != nil
+      && item[.authenticationType]?.stringValue != nil && (item[.sharingGroup]?.stringValue ?? "").isEmpty
+  }
+}

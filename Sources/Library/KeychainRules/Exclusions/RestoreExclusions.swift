@@ -1,4 +1,3 @@
-package import Basics
 package import KeychainFormats
 
 /// A rule that excludes an item from a restore although it can be decrypted.
@@ -51,38 +50,5 @@ package enum RestoreExclusions {
   /// Returns the reason to exclude an item, or `nil` if it is restored.
   package static func exclusionReason(for item: KeychainItem, in context: RestoreContext) -> Reason? {
     all.first { $0.excludes(item, context) }?.reason
-  }
-}
-
-/// Selects the rows that a restore removes before it imports a backup. It keeps synchronized rows, shared copies and rows
-/// in a preserved access group.
-///
-/// Source: Apple `SecItemDb.c` (`SecServerImportKeychainInPlist`).
-package enum RestoreRemoval {
-  /// The access groups whose rows a restore keeps.
-  package static let preservedAccessGroups = [
-    "com.apple.security.sos", "com.apple.security.sos-usercredential", "com.apple.security.ckks",
-    "com.apple.security.egoIdentities", "com.apple.security.octagon",
-  ]
-
-  /// Returns whether a restore removes the row. As in Apple's SQL condition, a row stays if its `sync` or `ggrp` is NULL
-  /// or has a value of another type.
-  package static func removes(_ columns: [AttributeCode: ColumnValue]) -> Bool {
-    guard columns[.synchronizable] == .integer(0), columns[.sharingGroup] == .text([]) else { return false }
-    return !preservedAccessGroups.contains { columns[.accessGroup] == .text($0) }
-  }
-}
-
-/// Decides which items a restore flags as synchronized although the backup does not.
-package enum SyncInference {
-  /// Returns whether an item is one of Safari's passwords from before synchronization existed. Such an item is an
-  /// internet password in the access group of the network layer. It is not a shared copy, and its server, protocol and
-  /// authentication type are text.
-  ///
-  /// Source: Apple `SecItemDb.c` (`SecItemImportInferSyncable`).
-  package static func appliesTo(_ item: KeychainItem) -> Bool {
-    item.kind == .internetPassword && item.accessGroup == "com.apple.cfnetwork"
-      && item[.server]?.stringValue != nil && item[.protocolType]?.stringValue != nil
-      && item[.authenticationType]?.stringValue != nil && (item[.sharingGroup]?.stringValue ?? "").isEmpty
   }
 }
