@@ -92,7 +92,7 @@ struct ExcessiveIterationCountTests {
 
   @Test("A count is excessive above five times the count of real keybags")
   func bothSides() {
-    #expect(IterationLimit.usualMultiple == 5)
+    #expect(ExcessiveIterationCount.usualMultiple == 5)
     for sha1: UInt32 in [1, 10_000, 50_000] { #expect(excessiveCount(sha1: sha1) == nil) }
     #expect(excessiveCount(sha1: 50_001)?.iterations == 50_001)
     #expect(excessiveCount(sha1: 50_001)?.usual == 10_000)

@@ -5,8 +5,6 @@ public enum IterationLimit {
   /// The default maximum number of iterations to accept, for both steps together. Backups of iOS 10.2 and later require
   /// 10,010,000: 10,000,000 (`DPIC`) and 10,000 (`ITER`).
   public static let standard = 20_000_000
-  /// The multiple of the usual number of iterations above which the user is asked.
-  package static let usualMultiple = 5
 
   /// Checks the number of iterations of each step, before any work is done.
   ///
