@@ -218,8 +218,8 @@ add(
 )
 add(
     VARIANT,
-    "Library/Keychains/Simulator/SimulatorKeychain.swift",
-    "guard «schema.major == 11» ||",
+    "Library/Keychains/Simulator/SimulatorSchema.swift",
+    "«schema.major == 11» ||",
     "false",
     "Simulators: a database with schema 11 cannot be changed",
     "SimulatorKeychainTests",

@@ -23,9 +23,6 @@ package final class SimulatorKeychain {
   var keys: DatabaseKeys
   let keyStore: SimulatorKeyStore
 
-  /// The newest schema that can be changed. Databases with a newer schema can only be read.
-  package static let newestSchema = KeychainDatabase.SchemaVersion(major: 12, minor: 11)
-
   /// Opens an existing database.
   ///
   /// - Parameters:
@@ -51,7 +48,7 @@ package final class SimulatorKeychain {
     for statement in tables + SimulatorSchema.otherTables.map({ "CREATE TABLE \($0)" }) { try database.run(statement) }
     try database.run(
       "INSERT INTO tversion(version, minor) VALUES (?, ?)",
-      [.integer(Int64(Self.newestSchema.major)), .integer(Int64(Self.newestSchema.minor))])
+      [.integer(Int64(SimulatorSchema.newest.major)), .integer(Int64(SimulatorSchema.newest.minor))])
     try self.init(database, path: nil, random)
   }
 
@@ -97,10 +94,10 @@ package final class SimulatorKeychain {
     guard let schema = try KeychainDatabase.schema(of: database) else {
       throw KeyhaulError(.unchangeable, "it does not state its schema version")
     }
-    let newest = newestSchema
-    guard schema.major == 11 || schema.major == newest.major && schema.minor <= newest.minor else {
+    guard SimulatorSchema.isChangeable(schema) else {
       throw KeyhaulError(
-        .unchangeable, "its schema is \(schema.text); Keyhaul can change schemas 11.0 to \(newest.text)")
+        .unchangeable,
+        "its schema is \(schema.text); Keyhaul can change schemas 11.0 to \(SimulatorSchema.newest.text)")
     }
     return schema
   }

@@ -1,9 +1,18 @@
-/// The tables of a Simulator's keychain that contain no items, version or keys. Without them, the daemon considers a
-/// database damaged and deletes it.
+/// The schemas of a Simulator's keychain that can be changed, and the tables of a new database.
 ///
 /// Source: Apple `SecItemSchema.c`, `SecItemDb.c`, Security-61901; schema 12.11, of iOS 18 and later.
-enum SimulatorSchema {
-  /// The definitions, each as it follows `CREATE TABLE`.
+package enum SimulatorSchema {
+  /// The newest schema that can be changed, and the schema of a new database. Databases with a newer schema can only be
+  /// read.
+  package static let newest = KeychainDatabase.SchemaVersion(major: 12, minor: 11)
+
+  /// Returns whether a database with the schema can be changed.
+  static func isChangeable(_ schema: KeychainDatabase.SchemaVersion) -> Bool {
+    schema.major == 11 || schema.major == newest.major && schema.minor <= newest.minor
+  }
+
+  /// The definitions of the tables that contain no items, version or keys, each as it follows `CREATE TABLE`. Without
+  /// these tables, the daemon considers a database damaged and deletes it.
   static let otherTables = [
     """
     outgoingqueue(ckzone TEXT NOT NULL,UUID TEXT,parentKeyUUID TEXT NOT NULL,action TEXT NOT NULL,\

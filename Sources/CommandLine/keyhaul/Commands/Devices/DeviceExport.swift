@@ -42,7 +42,7 @@ struct DeviceExport: RunnableCommand {
       try session.writeDocument([
         "format": "device-export/1", "device": .string(device.name), "output": .string(output),
         "items": .count(items.count), "unreadable": .count(rows.count - items.count),
-        "schema": .string(SimulatorKeychain.newestSchema.text),
+        "schema": .string(SimulatorSchema.newest.text),
       ])
     }
     guard rows.count > items.count else { return .ok }
