@@ -81,48 +81,6 @@ extension DeviceSession {
     }
   }
 
-  /// Counts and makes a passcode attempt, and erases the device if the last allowed attempt fails.
-  ///
-  /// If the last allowed attempt was started but never finished, it counts as failed. An attempt that was stopped
-  /// during the key derivation reveals nothing about the passcode and does not count.
-  func makePasscodeAttempt<Value: ~Copyable>(
-    _ body: (SystemKeybag, borrowing HardwareUID) throws(DataProtectionError) -> Value
-  ) throws(KeyhaulError) -> Value {
-    try eraseIfExhausted()
-    let uncountedRecord = record
-    var countedRecord = record
-    countedRecord.failedAttempts = min(record.failedAttempts, Int(Int32.max)) + 1
-    try files.beforeCommit { () throws(KeyhaulError) in try store(countedRecord) }
-    do throws(DataProtectionError) {
-      return try body(keybag, hardware)
-    } catch {
-      if error.code == .cancelled { try store(uncountedRecord) }
-      guard error.code == .wrongPasscode else { throw KeyhaulError(error).with(subject: name) }
-      try eraseIfExhausted()
-      throw KeyhaulError(.wrongPasscode, name, wrongPasscodeReason)
-    }
-  }
-
-  private func eraseIfExhausted() throws(KeyhaulError) {
-    guard let limit = record.eraseAfterFailures, record.failedAttempts >= limit else { return }
-    let reason = "it is set to do so after \(limit) wrong passcodes in a row"
-    do throws(KeyhaulError) {
-      try erase()
-    } catch {
-      // The device was erased, even if a later step failed.
-      guard error.stage == .afterCommit else { throw error }
-      throw KeyhaulError(.erased, name, "\(reason); \(error.reason)")
-    }
-    throw KeyhaulError(.erased, name, reason)
-  }
-
-  private var wrongPasscodeReason: String {
-    let count = record.failedAttempts
-    let attempts = "\(count) wrong passcode\(count == 1 ? "" : "s") in a row"
-    guard let limit = record.eraseAfterFailures else { return attempts }
-    return "\(attempts); after \(limit) the device erases itself"
-  }
-
   func memory(of keys: ClassKeys) throws(KeyhaulError) -> [UInt8] {
     try translatingErrors(about: name) { () throws(DataProtectionError) in
       try DeviceMemory.wrapped(keys, with: hardware)
