@@ -69,3 +69,30 @@ extension ManifestDatabase {
     return (salts, hasHash)
   }
 }
+
+/// The salt of the encrypted records of iOS 10.0, from the `Properties` table.
+enum RecordSalt: Sendable, Equatable {
+  case bytes([UInt8])
+  /// There is no salt, or one that no device writes.
+  case unusable(reason: String)
+
+  /// The maximum size of a salt in bytes. Devices write a few.
+  static let maximumByteCount = 1024
+
+  /// Creates the salt from the values of all `salt` rows. A value is `nil` if it is neither data nor text.
+  init(_ values: [[UInt8]?]) {
+    let start = "\(MetadataFile.database.path) encrypts its records and has"
+    switch values.count {
+    case 0: self = .unusable(reason: "\(start) no salt for them")
+    case 1:
+      guard let salt = values[0] else {
+        self = .unusable(reason: "\(start) a salt for them that is neither data nor text")
+        return
+      }
+      self =
+        (1...Self.maximumByteCount).contains(salt.count)
+        ? .bytes(salt) : .unusable(reason: "\(start) a salt of \(HumanReadable.count(salt.count, "byte")) for them")
+    default: self = .unusable(reason: "\(start) several salts for them")
+    }
+  }
+}
