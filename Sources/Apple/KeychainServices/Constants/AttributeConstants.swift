@@ -1,4 +1,7 @@
 // Names of item attributes. Source: Apple `SecItem.h`, `SecItemConstants.c`, and the Mac's additional constants.
+//
+// A constant alone does not make an attribute work: calls accept, and items store, the attributes of `AttributeTable` in
+// KeychainFormats. A new attribute needs a row there first.
 
 import Basics
 public import Foundation

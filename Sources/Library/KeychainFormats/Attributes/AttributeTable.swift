@@ -77,7 +77,9 @@ package struct AttributeFlags: OptionSet, Sendable, Hashable {
 
 /// The attributes of each kind of item, in the order of the database's columns (schema 12.11).
 ///
-/// The schema, the blobs, the digests and the queries are all derived from this table.
+/// The schema, the blobs, the digests and the queries are all derived from this table, so a new attribute is a new row
+/// here. KeychainServices declares Apple's constant for it (`AttributeConstants.swift`).
+///
 /// Source: Apple `SecItemSchema.c` of Security-61901 (2025).
 package enum AttributeTable {
   /// Returns all attributes of a kind: first those with a column, in column order, then those without.

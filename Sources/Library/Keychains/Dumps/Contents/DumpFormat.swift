@@ -1,4 +1,5 @@
-/// The format of a keychain dump. It is recognized by the content, never by the file's name.
+/// The format of a keychain dump. It is recognized by the content, never by the file's name: `KeychainDump.init(parsing:)`
+/// asks the readers in `Formats`.
 ///
 /// The raw value is the identifier in machine-readable output. Source: public readers of such files; no vendor
 /// documents its format.
