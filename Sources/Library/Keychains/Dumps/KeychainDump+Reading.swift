@@ -1,5 +1,5 @@
 package import Basics
-import KeychainFormats
+package import KeychainFormats
 
 extension KeychainDump {
   /// The number of bytes that `hasSignature(_:)` needs from the start of a file.
@@ -108,6 +108,24 @@ extension KeychainDump {
     default:
       throw KeyhaulError(
         .unknownDump, "it is a property list, but has neither keychain tables nor an array of items")
+    }
+  }
+}
+
+extension KeychainDump {
+  /// The attributes that the format can contain, or `nil` if it can contain all attributes. Some formats omit attributes,
+  /// so an attribute outside this set may exist although the dump does not contain it.
+  package var recordedAttributes: Set<AttributeCode>? {
+    switch format {
+    case .objection: Set(ObjectionReader.codes.values).union([.protection, .accessControl])
+    // The attributes that occur in this dump.
+    case .genericPasswords: items.reduce(into: []) { $0.formUnion($1.item?.attributes.keys.map { $0 } ?? []) }
+    case .grapefruit: Set(GrapefruitReader.codes.values).union([.protection, .accessControl])
+    // For generic passwords, the text contains more attributes. Older versions do not print the protection class.
+    case .keychainDumper:
+      Set([.service, .server, .account, .accessGroup, .label])
+        .union(items.contains { $0.protection != nil } ? [.protection] : [])
+    case .tables, .untypedTables, .items, .irestore, .encryptedEntries, .database: nil
     }
   }
 }

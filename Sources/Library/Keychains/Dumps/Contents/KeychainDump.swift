@@ -1,4 +1,3 @@
-public import Basics
 package import KeychainFormats
 package import KeychainRules
 
@@ -125,22 +124,6 @@ package struct KeychainDump: Sendable {
     package let itemCount: Int
   }
 
-  /// The attributes that the format can contain, or `nil` if it can contain all attributes. Some formats omit attributes,
-  /// so an attribute outside this set may exist although the dump does not contain it.
-  package var recordedAttributes: Set<AttributeCode>? {
-    switch format {
-    case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])
-    // The attributes that occur in this dump.
-    case .genericPasswords: items.reduce(into: []) { $0.formUnion($1.item?.attributes.keys.map { $0 } ?? []) }
-    case .grapefruit: Set(GrapefruitAttributes.codes.values).union([.protection, .accessControl])
-    // For generic passwords, the text contains more attributes. Older versions do not print the protection class.
-    case .keychainDumper:
-      Set([.service, .server, .account, .accessGroup, .label])
-        .union(items.contains { $0.protection != nil } ? [.protection] : [])
-    case .tables, .untypedTables, .items, .irestore, .encryptedEntries, .database: nil
-    }
-  }
-
   /// A description of the dump that follows "it is", such as "an unencrypted dump".
   package var nature: String {
     switch format {
@@ -155,54 +138,4 @@ package struct KeychainDump: Sendable {
       }
     }
   }
-}
-
-/// The names of item attributes in objection's output.
-enum ObjectionAttributes {
-  static let codes: [String: AttributeCode] = [
-    "account": .account, "service": .service, "server": .server, "label": .label, "entitlement_group": .accessGroup,
-    "description": .itemDescription, "comment": .comment, "generic": .generic, "creator": .creator, "type": .type,
-    "script_code": .scriptCode, "alias": .alias, "invisible": .isInvisible, "negative": .isNegative,
-    "custom_icon": .hasCustomIcon, "protected": .legacyProtected, "create_date": .creationDate,
-    "modification_date": .modificationDate, "security_domain": .securityDomain, "protocol": .protocolType,
-    "authentication_type": .authenticationType, "port": .port, "path": .path,
-  ]
-}
-
-/// The names of item attributes in grapefruit's output.
-enum GrapefruitAttributes {
-  static let codes: [String: AttributeCode] = [
-    "creation": .creationDate, "modification": .modificationDate, "description": .itemDescription, "comment": .comment,
-    "creator": .creator, "type": .type, "scriptCode": .scriptCode, "alias": .alias, "invisible": .isInvisible,
-    "negative": .isNegative, "customIcon": .hasCustomIcon, "entitlementGroup": .accessGroup, "generic": .generic,
-    "service": .service, "account": .account, "label": .label,
-  ]
-}
-
-extension KeyhaulError.Domain {
-  /// Errors of a keychain dump. The `KeychainDump` itself describes faults of single entries.
-  public static let keychainDump = Self("keychain-dump")
-}
-
-extension KeyhaulError.Code {
-  private static func dump(_ rawValue: String, _ category: ErrorCategory, _ summary: String, advice: Remedy) -> Self {
-    Self(rawValue, of: .keychainDump, category, summary, advice: advice)
-  }
-
-  /// The bytes are not a property list or JSON that can be read.
-  public static let unreadableDump = dump(
-    "unreadable", .refused, "it is not a readable keychain dump", advice: "another copy of it, or a backup")
-  /// The bytes are a property list or JSON, but not in a known dump format.
-  public static let unknownDump = dump(
-    "unknownForm", .refused, "it is not a backup or a known keychain dump", advice: "check the path")
-  /// The keychain file of a backup. Its items are encrypted with the backup's keys.
-  public static let backupKeychain = dump(
-    "backupKeychain", .refused, "it is the encrypted keychain of a backup",
-    advice: "the backup that contains it, with its password")
-  /// The dump exceeds a limit on sizes, depths or counts.
-  public static let dumpOverLimit = dump(
-    "overLimit", .refused, "the dump is over a limit", advice: "don't trust this file")
-  /// The ciphers that decrypt entries do not work on this computer.
-  public static let dumpFailed = dump(
-    "failed", .failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
 }

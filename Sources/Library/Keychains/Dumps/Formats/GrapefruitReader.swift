@@ -17,6 +17,14 @@ enum GrapefruitReader {
   /// The protection class: `prot` in newer versions, `accessibleAttribute` in older ones.
   private static let protectionMembers = ["prot", "accessibleAttribute"]
 
+  /// The attributes by their names in the output.
+  static let codes: [String: AttributeCode] = [
+    "creation": .creationDate, "modification": .modificationDate, "description": .itemDescription, "comment": .comment,
+    "creator": .creator, "type": .type, "scriptCode": .scriptCode, "alias": .alias, "invisible": .isInvisible,
+    "negative": .isNegative, "customIcon": .hasCustomIcon, "entitlementGroup": .accessGroup, "generic": .generic,
+    "service": .service, "account": .account, "label": .label,
+  ]
+
   private static let arrayReader = ClassTaggedObjectReader(
     format: .grapefruit, classMember: "clazz",
     kinds: [
@@ -24,7 +32,7 @@ enum GrapefruitReader {
       "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
       "kSecClassCertificate": .certificate, "kSecClassKey": .key,
     ],
-    identityClassNames: ["id", "kSecClassIdentity"], codes: GrapefruitAttributes.codes)
+    identityClassNames: ["id", "kSecClassIdentity"], codes: codes)
 
   /// Returns whether a value is an array that contains an object with an item class.
   static func recognizes(_ root: JSONValue) -> Bool { arrayReader.recognizes(root) }

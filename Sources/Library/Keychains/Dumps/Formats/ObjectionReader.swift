@@ -27,13 +27,23 @@ enum ObjectionReader {
     }
   }
 
+  /// The attributes by their names in the output.
+  static let codes: [String: AttributeCode] = [
+    "account": .account, "service": .service, "server": .server, "label": .label, "entitlement_group": .accessGroup,
+    "description": .itemDescription, "comment": .comment, "generic": .generic, "creator": .creator, "type": .type,
+    "script_code": .scriptCode, "alias": .alias, "invisible": .isInvisible, "negative": .isNegative,
+    "custom_icon": .hasCustomIcon, "protected": .legacyProtected, "create_date": .creationDate,
+    "modification_date": .modificationDate, "security_domain": .securityDomain, "protocol": .protocolType,
+    "authentication_type": .authenticationType, "port": .port, "path": .path,
+  ]
+
   private static let arrayReader = ClassTaggedObjectReader(
     format: .objection, classMember: "item_class",
     kinds: [
       "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
       "kSecClassCertificate": .certificate, "kSecClassKey": .key,
     ],
-    identityClassNames: ["kSecClassIdentity"], codes: ObjectionAttributes.codes)
+    identityClassNames: ["kSecClassIdentity"], codes: codes)
 
   /// Returns whether a value is an array that contains an object with an item class.
   static func recognizes(_ root: JSONValue) -> Bool { arrayReader.recognizes(root) }
