@@ -320,7 +320,7 @@ add(
     "^BackupsTests.*Extraction",
 )
 
-# KeyhaulKit and Explanations
+# KeyhaulKit
 add(
     FIELD,
     "Library/KeyhaulKit/Forecasts/RestoreOutlook.swift",
@@ -360,14 +360,6 @@ add(
     "onSameDevice == false && scenario.onSameDevice == true",
     "plan --expect: an expectation for the source device is also applied to other devices",
     "^KeyhaulKitTests.*Expectation",
-)
-add(
-    EXIT,
-    "Library/Explanations/BackupResult.swift",
-    "case .stalePlan: «16»",
-    "14",
-    "results: the result stale-plan has the exit code 14 instead of 16",
-    "BackupResultTests|CommandExitStatusTests",
 )
 
 # Reports
@@ -453,6 +445,14 @@ add(
 )
 
 # The program
+add(
+    EXIT,
+    "CommandLine/keyhaul/Session/Errors/CommandExitStatus.swift",
+    "case .stalePlan: («16»,",
+    "14",
+    "exit codes: stale-plan has the exit code 14 instead of 16",
+    "BackupResultTests|CommandExitStatusTests",
+)
 add(
     EXIT,
     "CommandLine/keyhaul/Commands/Backups/Export/Export.swift",

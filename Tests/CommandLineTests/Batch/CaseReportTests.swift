@@ -132,7 +132,7 @@ struct CaseReportTests {
       "checks": [["id": "files", "ok": false, "detail": .string(name)]],
     ]
     let backup = CaseReport.ExaminedBackup(
-      path: name, result: .damaged, headline: name, reason: name, digest: name, sealCode: name,
+      path: name, result: .damaged, code: 13, headline: name, reason: name, digest: name, sealCode: name,
       sealState: "broken",
       files: EvidenceComparison(
         entryCount: 1, byteCount: 2, changedPaths: [name], changedCount: 1, incompletenessReason: name),

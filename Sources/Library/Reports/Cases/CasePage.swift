@@ -72,7 +72,7 @@ package struct CasePage: HTMLPage {
       }
       page.element("p") { page in
         page.element("strong", backup.result.rawValue)
-        page.text(" (exit code \(backup.result.code)): \(backup.headline).")
+        page.text(" (exit code \(backup.code)): \(backup.headline).")
       }
       if let reason = backup.reason { Self.writeSentence("Reason: \(reason)", to: &page) }
       writeExaminedFiles(of: backup, to: &page)

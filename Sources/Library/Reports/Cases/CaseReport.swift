@@ -41,6 +41,8 @@ package struct CaseReport: Sendable {
     package let path: String
     /// The result of the command for this backup alone.
     package let result: BackupResult
+    /// The exit code of the command for this backup alone.
+    package let code: Int32
     /// The headline of the explanation that `explain` shows for this result.
     package let headline: String
     /// The reason for an exit code other than 0; `nil` if it is 0.
@@ -60,12 +62,13 @@ package struct CaseReport: Sendable {
     package let document: JSONValue?
 
     package init(
-      path: String, result: BackupResult, headline: String, reason: String?, digest: String?, sealCode: String?,
-      sealState: String?, files: EvidenceComparison, claims: [(name: String, value: String)], warnings: [String],
-      document: JSONValue?
+      path: String, result: BackupResult, code: Int32, headline: String, reason: String?, digest: String?,
+      sealCode: String?, sealState: String?, files: EvidenceComparison, claims: [(name: String, value: String)],
+      warnings: [String], document: JSONValue?
     ) {
       self.path = path
       self.result = result
+      self.code = code
       self.headline = headline
       self.reason = reason
       self.digest = digest
@@ -133,7 +136,7 @@ extension CaseReport {
   private static func json(_ backup: ExaminedBackup) -> JSONValue {
     [
       "path": .string(backup.path), "sha256": .text(backup.digest), "entries": .count(backup.files.entryCount),
-      "bytes": .integer(backup.files.byteCount), "code": .integer(Int64(backup.result.code)),
+      "bytes": .integer(backup.files.byteCount), "code": .integer(Int64(backup.code)),
       "result": .string(backup.result.rawValue), "reason": .text(backup.reason),
       "claims": .object(backup.claims.map { ($0.name, .string($0.value)) }),
       "warnings": .array(backup.warnings.map { .string($0) }),

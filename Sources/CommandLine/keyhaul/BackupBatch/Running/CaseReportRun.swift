@@ -73,8 +73,9 @@ struct CaseReportRun<Command: BatchCommand> {
     ]
     let warnings = result.warnings.map { $0.message + ($0.why.map { ": \($0)" } ?? "") }
     return CaseReport.ExaminedBackup(
-      path: result.path, result: result.outcome, headline: BatchResult.headline(of: result.outcome) ?? "",
-      reason: result.reason, digest: metadata.digest, sealCode: metadata.sealCode,
+      path: result.path, result: result.outcome, code: result.code,
+      headline: BatchResult.headline(of: result.outcome) ?? "", reason: result.reason, digest: metadata.digest,
+      sealCode: metadata.sealCode,
       sealState: result.document?["seal"]?.stringValue ?? (metadata.hasSeal == false ? "missing" : nil), files: files,
       claims: claims.compactMap { name, value in value.map { (name, $0) } }, warnings: warnings,
       document: result.document)

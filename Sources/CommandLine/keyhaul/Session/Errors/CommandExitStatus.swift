@@ -48,25 +48,23 @@ enum CommandExitStatus: Hashable, Sendable {
   /// The ID in machine-readable output.
   var id: String { codeAndID.id }
 
-  /// The code and ID. They are taken from `BackupResult`, so that lists of results use the same codes.
   private var codeAndID: (code: Int32, id: String) {
-    func values(of result: BackupResult) -> (Int32, String) { (result.code, result.rawValue) }
-    return switch self {
-    case .ok: values(of: .ok)
-    case .failed: values(of: .failed)
-    case .differs: values(of: .differs)
-    case .partial: values(of: .partial)
-    case .noMatch: values(of: .noMatch)
-    case .doneBut: values(of: .doneBut)
-    case .notFound: values(of: .notFound)
-    case .busy: values(of: .busy)
-    case .wrongPassword: values(of: .wrongPassword)
-    case .needsPassword: values(of: .needsPassword)
-    case .damaged: values(of: .damaged)
-    case .refused: values(of: .refused)
-    case .locked: values(of: .locked)
-    case .stalePlan: values(of: .stalePlan)
-    case .usage: values(of: .usage)
+    switch self {
+    case .ok: (0, "ok")
+    case .failed: (1, "failed")
+    case .differs: (2, "differs")
+    case .partial: (3, "partial")
+    case .noMatch: (4, "no-match")
+    case .doneBut: (5, "done-but")
+    case .notFound: (10, "not-found")
+    case .busy: (11, "busy")
+    case .wrongPassword: (12, "wrong-password")
+    case .needsPassword: (12, "needs-password")
+    case .damaged: (13, "damaged")
+    case .refused: (14, "refused")
+    case .locked: (15, "locked")
+    case .stalePlan: (16, "stale-plan")
+    case .usage: (64, "usage")
     // As in POSIX shells.
     case .signal(let number): (128 &+ number, "signal")
     }
@@ -88,4 +86,33 @@ extension CommandExitStatus {
     case .usage: self = .usage
     }
   }
+}
+
+extension CommandExitStatus {
+  /// Creates the exit status for a word of the RESULT column.
+  init(_ result: BackupResult) {
+    switch result {
+    case .whole, .unproven, .foreign, .consistent, .counted, .notCounted, .noKeychain, .planned, .asExpected, .ok:
+      self = .ok
+    case .incomplete, .unconfirmed, .otherDeviceKey, .noSeal, .partial: self = .partial
+    case .failed: self = .failed
+    case .differs: self = .differs
+    case .noMatch: self = .noMatch
+    case .doneBut: self = .doneBut
+    case .notFound: self = .notFound
+    case .busy: self = .busy
+    case .wrongPassword: self = .wrongPassword
+    case .needsPassword: self = .needsPassword
+    case .damaged: self = .damaged
+    case .refused: self = .refused
+    case .locked: self = .locked
+    case .stalePlan: self = .stalePlan
+    case .usage: self = .usage
+    }
+  }
+}
+
+extension BackupResult {
+  /// The exit code of the word.
+  var code: Int32 { CommandExitStatus(self).code }
 }
