@@ -78,9 +78,9 @@ struct RestoreConfirmation {
   func obtain(for report: PlanReport) throws(CommandError) {
     try rejectRemovalOnlyRestore(report)
     try warnAboutOnlyCopies(report, willRestore: true)
-    let losses = RestoreLosses(report)
+    let question = RestoreQuestion(report)
     func lines() -> [String] {
-      losses.lines(style: session.messageStyle, showsAll: session.common.verbose > 0)
+      question.lines(style: session.messageStyle, showsAll: session.common.verbose > 0)
     }
     // If the damage question was asked, the next question does not repeat its lines. If nothing is removed
     // or overwritten, there is no next question.
@@ -88,11 +88,11 @@ struct RestoreConfirmation {
       onto: report.target.name, isAccepted: acceptsDamage, in: session, showing: lines)
     if let warning = report.warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
     if session.common.yes {
-      if let newer = losses.lossText.newerWarning { session.warn(newer.message, why: newer.why, try: newer.advice) }
-    } else if !losses.lossText.isEmpty {
-      try session.confirm(losses.lossText.question, action: losses.lossText.action, showing: wasAsked ? [] : lines())
-    } else if losses.lossText.addsOrOverwrites, !isPlanned, !wasAsked, let terminal = session.terminal() {
-      try session.ask(losses.lossText.question, on: terminal, showing: lines())
+      if let newer = question.newerWarning { session.warn(newer.message, why: newer.why, try: newer.advice) }
+    } else if question.hasLosses {
+      try session.confirm(question.text, action: question.action, showing: wasAsked ? [] : lines())
+    } else if question.addsOrOverwrites, !isPlanned, !wasAsked, let terminal = session.terminal() {
+      try session.ask(question.text, on: terminal, showing: lines())
     }
   }
 }

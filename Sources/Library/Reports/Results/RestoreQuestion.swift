@@ -1,35 +1,56 @@
 package import KeyhaulKit
 
-/// The texts about the changes of a restore, for the question to the user and for messages without a question.
-package struct RestoreLossText {
-  private let plan: MigrationPlan
-  /// The name of the target.
-  private let device: String
+/// The question before a restore: its text, the losses that are listed above it, and the texts that replace it if there is
+/// no question.
+package struct RestoreQuestion {
+  private let report: PlanReport
   /// The decisions that replace a different item of the target. Decisions about newer items come first.
-  package let overwriting: [MigrationPlan.Decision]
+  private let overwriting: [MigrationPlan.Decision]
 
-  package init(_ plan: MigrationPlan, device: String) {
-    self.plan = plan
-    self.device = device
-    overwriting = plan.overwriting
+  package init(_ report: PlanReport) {
+    self.report = report
+    overwriting = report.plan.overwriting
   }
 
   /// The decisions that replace a newer item.
-  package var overwritingNewer: [MigrationPlan.Decision] { overwriting.filter { $0.overwrites == .newer } }
-  private var removedCount: Int { plan.removed.count }
-  private var newCount: Int { plan.summary.byChange[.new, default: 0] }
+  private var overwritingNewer: [MigrationPlan.Decision] { overwriting.filter { $0.overwrites == .newer } }
+  private var removedCount: Int { report.plan.removed.count }
+  private var newCount: Int { report.plan.summary.byChange[.new, default: 0] }
+  /// The name of the target.
+  private var device: String { report.target.name }
 
-  /// Whether the restore loses no item of the target: none is removed or overwritten. Items may still be added.
-  package var isEmpty: Bool { removedCount == 0 && overwriting.isEmpty }
+  /// Whether the target loses items: some are removed or overwritten.
+  package var hasLosses: Bool { removedCount > 0 || !overwriting.isEmpty }
 
   /// Whether the restore adds or overwrites an item.
   package var addsOrOverwrites: Bool { newCount > 0 || !overwriting.isEmpty }
 
-  /// The question before a restore: "Remove 2 items from new-phone, overwrite 3 there (1 is newer than the backup's) and add
+  /// Returns the short form of a plan: the heading, the names of the items that are lost, and the counts.
+  ///
+  /// Items that are newer on the target than in the backup come first. Removed items, other overwritten items and
+  /// unreadable items follow.
+  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    let planText = report.text(showsAll: showsAll)
+    func group<Item>(_ title: String, _ items: [Item], row: (Item) -> ReportItemTable.Row) -> [String] {
+      guard !items.isEmpty else { return [] }
+      let heading = style.adapted(UntrustedText.escaped("\(title) (\(HumanReadable.grouped(items.count)))"))
+      return [heading] + ReportItemTable(items, showsAll: showsAll, row: row).lines(style: style) + [""]
+    }
+    let (source, target) = (report.source.name, report.target.name)
+    let otherOverwriting = overwriting.filter { $0.overwrites != .newer }
+    let losses =
+      group("Newer on \(target), but overwritten by \(source)", overwritingNewer, row: planText.row)
+      + group("Removed from \(target)", report.plan.removed, row: planText.removedRow)
+      + group("Overwritten on \(target)", otherOverwriting, row: planText.row)
+    return report.heading(style: style) + [""] + losses + planText.damageLines(style: style)
+      + WordWrap.lines(of: style.adapted(UntrustedText.escaped(planText.summaryLine)), columns: style.width)
+  }
+
+  /// The text of the question: "Remove 2 items from new-phone, overwrite 3 there (1 is newer than the backup's) and add
   /// 12, skipping 1 that cannot be read?"
-  package var question: String {
-    let changes = isEmpty ? "add \(HumanReadable.count(newCount, "item")) to \(device)" : changePhrase
-    let unreadableCount = plan.summary.unreadable
+  package var text: String {
+    let changes = hasLosses ? changePhrase : "add \(HumanReadable.count(newCount, "item")) to \(device)"
+    let unreadableCount = report.plan.summary.unreadable
     let skippedClause =
       unreadableCount == 0 ? "" : ", skipping \(HumanReadable.grouped(unreadableCount)) that cannot be read"
     return changes.prefix(1).uppercased() + changes.dropFirst() + skippedClause + "?"
