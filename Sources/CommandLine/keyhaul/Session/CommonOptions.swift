@@ -1,33 +1,5 @@
 import ArgumentParser
 import KeyhaulKit
-import Reports
-
-/// A value of `--format`. Each command accepts some of these formats.
-struct OutputFormat: KeywordArgument, Equatable {
-  let rawValue: String
-
-  static let text = OutputFormat("text")
-  static let json = OutputFormat("json")
-  /// JSON documents, one per line, for a command on many backups.
-  static let ndjson = OutputFormat("ndjson")
-  static let csv = OutputFormat("csv")
-  /// A self-contained HTML page.
-  static let html = OutputFormat("html")
-  /// JUnit test results, for continuous integration.
-  static let junit = OutputFormat("junit")
-
-  private static let reportFormats = [text, json, ndjson, csv, html, junit]
-  /// The formats of reports, followed by the formats that only exported items have.
-  static let allCases =
-    reportFormats + ExportFormat.all.map { OutputFormat($0.name) }.filter { !reportFormats.contains($0) }
-
-  private init(_ name: String) { rawValue = name }
-
-  init?(rawValue: String) {
-    guard let format = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
-    self = format
-  }
-}
 
 extension ColorChoice: KeywordArgument {}
 
@@ -59,7 +31,7 @@ struct CommonOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "How long to wait for a device or backup that another process is using, such as 30s or 2m.", valueName: "time"))
-  var wait: WaitTime = .none
+  var wait: WaitTime = .defaultTime
 
   @Flag(help: "Hide the progress line.")
   var noProgress = false
@@ -126,15 +98,4 @@ struct CommonOptions: ParsableArguments {
       throw .usage("--quiet and --verbose cannot be used together", try: "use only one of them")
     }
   }
-}
-
-/// An argument that is one of a few keywords.
-///
-/// The parser's default for enumerations uses key paths, which would slow down the start of every command.
-protocol KeywordArgument: ExpressibleByArgument, CaseIterable, RawRepresentable<String> {}
-
-extension KeywordArgument {
-  static var allValueStrings: [String] { allCases.map { $0.rawValue } }
-  /// Empty, because the keywords need no explanation.
-  static var allValueDescriptions: [String: String] { [:] }
 }

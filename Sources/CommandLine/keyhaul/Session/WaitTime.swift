@@ -4,7 +4,8 @@ import ArgumentParser
 struct WaitTime: Equatable, Sendable {
   let duration: Duration
 
-  static let none = WaitTime(duration: .zero)
+  /// The default of `--wait`: Keyhaul does not wait.
+  static let defaultTime = WaitTime(duration: .zero)
   /// The maximum: one day. A longer time is probably a typing error.
   static let maximum = Duration.seconds(86_400)
 
@@ -31,5 +32,6 @@ struct WaitTime: Equatable, Sendable {
 
 extension WaitTime: ExpressibleByArgument {
   init?(argument: String) { self.init(argument) }
+  /// The text of `defaultTime` in the help.
   var defaultValueDescription: String { "0" }
 }
