@@ -6,11 +6,6 @@ import Basics
 /// Items with equal names form a group, which is compared only once. The matches of each matcher are cached. Only
 /// patterns with stars are compared with every name, and the number of these comparisons is limited.
 struct ActualItemIndex {
-  /// The limit for comparisons of matchers with names, for all expectations together.
-  static let maximumComparisonCount = 20_000_000
-  /// The limit for items that do not meet an expectation, for all expectations together.
-  static let maximumUnmetCount = 1_000_000
-
   /// The positions of all items with the same names.
   struct Group {
     let identity: ItemDescriptor
@@ -75,7 +70,7 @@ struct ActualItemIndex {
     var comparisonCount = 0
     for matcher in Set(expectations.map(\.matcher)) {
       comparisonCount += (candidates(for: matcher)?.count ?? groups.count) + namelessGroups.count
-      guard comparisonCount <= Self.maximumComparisonCount else { throw .tooManyComparisons }
+      guard comparisonCount <= ExpectationCheck.maximumComparisonCount else { throw .tooManyComparisons }
     }
   }
 
@@ -101,25 +96,5 @@ struct ActualItemIndex {
       possible: namelessGroups.filter { matcher.couldMatch(groups[$0].identity) })
     cachedMatches[matcher] = matches
     return matches
-  }
-}
-
-extension KeyhaulError {
-  fileprivate static var tooManyComparisons: KeyhaulError {
-    tooMuchWork(
-      "its stars ask for more than \(HumanReadable.grouped(ActualItemIndex.maximumComparisonCount)) comparisons with items",
-      advice: "fewer expectations with a star, or one more member without a star in each")
-  }
-
-  static var tooManyUnmet: KeyhaulError {
-    tooMuchWork(
-      "more than \(HumanReadable.grouped(ActualItemIndex.maximumUnmetCount)) results are not as expected",
-      advice: "fewer expectations that mean the same items")
-  }
-
-  private static func tooMuchWork(_ reason: String, advice: String) -> KeyhaulError {
-    KeyhaulError(
-      .malformedExpectations, .refused, "the list of expectations asks for too much work", reason: reason,
-      advice: .words(advice))
   }
 }

@@ -3,6 +3,11 @@ import Basics
 
 /// The result of comparing a list of expectations with one restore or with all four.
 package struct ExpectationCheck: Sendable {
+  /// The limit for comparisons of matchers with names, for all expectations together.
+  static let maximumComparisonCount = 20_000_000
+  /// The limit for items that do not meet an expectation, for all expectations together.
+  static let maximumUnmetCount = 1_000_000
+
   /// An expectation, compared with one restore.
   package struct Case: Sendable {
     /// The expectation's position in the list, from 0.
@@ -64,7 +69,7 @@ package struct ExpectationCheck: Sendable {
       var itemIndex = if let sharedIndex { sharedIndex } else { try ActualItemIndex(items, for: expectations) }
       let unmetCount = cases.reduce(0) { $0 + $1.unmet.count }
       var outcomes = ActualOutcomes(
-        items, in: itemIndex.groups, unmetAtMost: ActualItemIndex.maximumUnmetCount - unmetCount)
+        items, in: itemIndex.groups, unmetAtMost: Self.maximumUnmetCount - unmetCount)
       for (index, expectation) in expectations.enumerated() where expectation.applies(to: scenario) {
         let matches = itemIndex.matches(for: expectation.matcher)
         let matchedCount = matches.certain.reduce(0) { $0 + itemIndex.groups[$1].positions.count }
@@ -102,5 +107,26 @@ extension ActualScenario {
   /// Creates the scenario of one of the four restores.
   package init(_ scenario: RestoreScenario) {
     self.init(hasPassword: scenario.hasPassword, onSameDevice: scenario.onSameDevice)
+  }
+}
+
+extension KeyhaulError {
+  static var tooManyComparisons: KeyhaulError {
+    tooMuchWork(
+      "its stars ask for more than \(HumanReadable.grouped(ExpectationCheck.maximumComparisonCount)) comparisons with "
+        + "items",
+      advice: "fewer expectations with a star, or one more member without a star in each")
+  }
+
+  static var tooManyUnmet: KeyhaulError {
+    tooMuchWork(
+      "more than \(HumanReadable.grouped(ExpectationCheck.maximumUnmetCount)) results are not as expected",
+      advice: "fewer expectations that mean the same items")
+  }
+
+  private static func tooMuchWork(_ reason: String, advice: String) -> KeyhaulError {
+    KeyhaulError(
+      .malformedExpectations, .refused, "the list of expectations asks for too much work", reason: reason,
+      advice: .words(advice))
   }
 }
