@@ -8,11 +8,13 @@ struct BackupReencryption {
   private let unlocker: BackupUnlocker
   private let path: String
   private let target: BackupRewriter.Target
+  private let confirmation: DeviceKeyConfirmation
 
   init(_ command: Rekey, _ loaded: LoadedBackup, _ path: String, _ target: BackupRewriter.Target, in session: Session) {
     self.command = command
     self.loaded = loaded
     unlocker = BackupUnlocker(loaded, command.decryption, in: session)
+    confirmation = DeviceKeyConfirmation(unlocker, acceptsUnprovenKey: command.acceptUnprovenKey)
     self.path = path
     self.target = target
   }
@@ -22,8 +24,8 @@ struct BackupReencryption {
     try requireDeviceKeybag()
     try checkFolderCanBeReplaced()
     let oldKey = try unlocker.key(command.password, unexpectedPassword: "--new-password-file with the new password")
-    let candidate = try availableDeviceKey(to: "set a password on")
-    let (deviceKey, isProven) = try confirm(candidate, with: oldKey, in: session)
+    let candidate = try confirmation.availableKey(to: "set a password on")
+    let (deviceKey, isProven) = try confirmation.confirm(candidate, with: oldKey)
     let newPassword = try session.password(command.newPassword, of: loaded.name)
     let rounds = command.rounds?.value ?? BackupKeybag.standardRounds
     let keybag = try unlocker.deriving(iterationCount: rounds + Int(BackupKeybag.lastRounds)) {
@@ -46,9 +48,9 @@ struct BackupReencryption {
   func removePassword(in session: Session) throws {
     try requireDeviceKeybag()
     try checkFolderCanBeReplaced()
-    let candidate = try availableDeviceKey(to: "remove the password of")
+    let candidate = try confirmation.availableKey(to: "remove the password of")
     let oldKey = try unlocker.key(command.password)
-    let (deviceKey, isProven) = try confirm(candidate, with: oldKey, in: session)
+    let (deviceKey, isProven) = try confirmation.confirm(candidate, with: oldKey)
     let keybag: Keybag
     do throws(DataProtectionError) {
       keybag = try BackupKeybag.removingPassword(
@@ -92,95 +94,6 @@ struct BackupReencryption {
     guard PathContent(of: path) == .directory, command.change.output == nil else { return }
     try BackupOutput.requireOnlyBackup(in: path, named: loaded.name)
   }
-
-  // MARK: The device key
-
-  /// Returns the device key to try first, with its fallbacks. Rejects the command if no device key is available.
-  ///
-  /// - Parameter action: The action for the message: "set a password on".
-  private func availableDeviceKey(to action: String) throws -> HardwareKey {
-    if let deviceKey = try unlocker.hardwareKey() { return deviceKey }
-    // A device with this name may exist, but have a different key.
-    let device = "the source device" + (loaded.archive.device.name.map { ", which calls itself \($0)" } ?? "")
-    throw CommandError.usage(
-      "cannot \(action) \(loaded.name) without its device's key",
-      why: "without a password, the keychain's keys are wrapped with the hardware key of \(device)",
-      try: "--device-key-file, or --home with the folder that contains that device")
-  }
-
-  /// Checks a device key, and then its fallbacks, against the items. If no item needs a device key,
-  /// `--accept-unproven-key` or the user's consent is required, because no device can decrypt a backup that was written
-  /// with a wrong key.
-  ///
-  /// - Returns: The key, and whether an item confirms it.
-  private func confirm(
-    _ deviceKey: HardwareKey, with key: BackupKey, in session: Session
-  ) throws -> (key: HardwareKey, isProven: Bool) {
-    let opened = try openIntact(with: key, deviceKey)
-    switch opened.deviceKeyVerification {
-    case .proven:
-      unlocker.reportDeviceKeySource(deviceKey)
-      return (deviceKey, true)
-    case .mixed(let unprovenClasses):
-      let classes = unprovenClasses.map { String($0.rawValue) }
-      throw CommandError(
-        .refused, "Keyhaul cannot confirm every class key of \(loaded.name)",
-        why:
-          "the device's hardware key decrypts some items, but none of class \(HumanReadable.list(classes)); with a wrong "
-          + "key, those items would be lost for good",
-        try: "another copy")
-    case .foreign(let itemCount):
-      if let fallback = deviceKey.fallback {
-        unlocker.warnAboutKeyOfOtherDevice()
-        return try confirm(fallback, with: key, in: session)
-      }
-      throw CommandError(
-        .refused, "this is not the hardware key of \(loaded.name)'s source device",
-        why: "it decrypts none of the \(HumanReadable.count(itemCount, "item")) that need such a key",
-        try: "the 0x835 key of that device")
-    case .unknown, .noItems:
-      try confirmUnprovenKey(deviceKey, hasItems: !opened.items.isEmpty, in: session)
-      return (deviceKey, false)
-    }
-  }
-
-  /// Decrypts the backup. Rejects a damaged backup, because new files and digests would hide the damage.
-  private func openIntact(with key: BackupKey, _ deviceKey: HardwareKey) throws(CommandError) -> UnlockedBackup {
-    let opened: UnlockedBackup
-    do throws(KeyhaulError) {
-      opened = try loaded.archive.open(with: key, deviceKey: deviceKey.key, for: .rewriting)
-    } catch {
-      throw CommandError(backup: error, name: loaded.name)
-    }
-    if let damage = opened.keybagDamage { throw CommandError.damagedKeybag(of: loaded.name, report: damage) }
-    if let damage = opened.damage.first {
-      throw CommandError(
-        .damaged, "\(loaded.name) is damaged", why: damage.description,
-        try: "keyhaul verify \(ShellQuoting.quote(loaded.name)) shows what can be saved")
-    }
-    return opened
-  }
-
-  /// Makes sure that the user accepts a device key that no item confirms.
-  ///
-  /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user does not agree.
-  private func confirmUnprovenKey(_ deviceKey: HardwareKey, hasItems: Bool, in session: Session) throws(CommandError) {
-    guard !command.acceptUnprovenKey else { return }
-    let keyDescription = deviceKey.homeDeviceName.map { "the key of \($0)" } ?? "the given device key"
-    let reason = hasItems ? "no item in it needs a device key" : "it has no items"
-    guard let terminal = session.terminal() else {
-      throw CommandError(
-        .refused, "nothing confirms the device key for \(loaded.name)",
-        why: "\(reason), so Keyhaul cannot check \(keyDescription); with a wrong key, no device could decrypt the "
-          + "result",
-        try: "--accept-unproven-key, if you are sure that the key is right")
-    }
-    try session.ask(
-      "Nothing confirms \(keyDescription): \(reason). If the key is wrong, no device can decrypt \(loaded.name) "
-        + "afterwards. Use it anyway?", on: terminal)
-  }
-
-  // MARK: Writing
 
   private func rewrite(
     with keybag: Keybag, oldKey: BackupKey, in session: Session
