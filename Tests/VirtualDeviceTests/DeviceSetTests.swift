@@ -46,17 +46,21 @@ struct DeviceSetTests {
   }
 
   @Test("Only the owner can access a device's folder, regardless of the umask", arguments: [mode_t(0o000), 0o077])
-  func modes(_ mask: mode_t) throws {
-    let phones = try Phones()
-    try UmaskLock.with(mask) {
+  func modes(mask: mode_t) async {
+    // A separate process, because a process has only one umask, and other tests create files at the same time.
+    await #expect(processExitsWith: .exitCode(0)) { [mask = mask as mode_t] in
+      let phones = try Phones()
+      let previousMask = umask(mask)
+      defer { umask(previousMask) }
       let device = try phones.create()
       let session = try device.openSession()
       try session.add("a", .whenUnlocked)
       try session.lock()
-      #expect(try permissions(phones.home.path) == 0o700)
-      #expect(try permissions(device.directory) == 0o700)
+      for directory in [phones.home.path, device.directory] {
+        guard try Self.permissions(directory) == 0o700 else { exit(1) }
+      }
       for name in try FileManager.default.contentsOfDirectory(atPath: device.directory) {
-        #expect(try permissions(device.directory + "/" + name) == 0o600, "\(name)")
+        guard try Self.permissions(device.directory + "/" + name) == 0o600 else { exit(2) }
       }
     }
   }
@@ -184,21 +188,8 @@ struct DeviceSetTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: phones.home.path).isEmpty)
   }
 
-  private func permissions(_ path: String) throws -> Int? {
+  private static func permissions(_ path: String) throws -> Int? {
     try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
-  }
-}
-
-/// The umask belongs to the whole process, so only one test at a time may change it.
-private enum UmaskLock {
-  private static let lock = NSLock()
-
-  static func with(_ mask: mode_t, _ body: () throws -> Void) throws {
-    try lock.withLock {
-      let oldMask = umask(mask)
-      defer { umask(oldMask) }
-      try body()
-    }
   }
 }
 

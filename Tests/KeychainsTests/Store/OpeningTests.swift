@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Opening keychain databases", .serialized)
 struct OpeningTests {
-  private func mode(_ path: String) throws -> Int {
+  private static func mode(_ path: String) throws -> Int {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
   }
@@ -36,14 +36,17 @@ struct OpeningTests {
 
   @Test(
     "Only the owner may read the database files, regardless of the umask", arguments: [0o000, 0o022, 0o777] as [mode_t])
-  func modes(mask: mode_t) throws {
-    let directory = try TemporaryDirectory()
-    let previousMask = umask(mask)
-    defer { umask(previousMask) }
-    let store = try KeychainStore.create(at: directory.path("keychain-2.db"))
-    _ = try store.count(of: .key)
-    for name in ["keychain-2.db", "keychain-2.db-wal", "keychain-2.db-shm"] {
-      #expect(try mode(directory.path(name)) == 0o600, "\(name)")
+  func modes(mask: mode_t) async {
+    // A separate process, because a process has only one umask, and other tests create files at the same time.
+    await #expect(processExitsWith: .exitCode(0)) { [mask = mask as mode_t] in
+      let directory = try TemporaryDirectory()
+      let previousMask = umask(mask)
+      defer { umask(previousMask) }
+      let store = try KeychainStore.create(at: directory.path("keychain-2.db"))
+      _ = try store.count(of: .key)
+      for name in ["keychain-2.db", "keychain-2.db-wal", "keychain-2.db-shm"] {
+        guard try Self.mode(directory.path(name)) == 0o600 else { exit(1) }
+      }
     }
   }
 
@@ -53,7 +56,7 @@ struct OpeningTests {
     try keychain.store.close()
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: keychain.path)
     let store = try KeychainStore.open(at: keychain.path)
-    #expect(try mode(keychain.path) == 0o600)
+    #expect(try Self.mode(keychain.path) == 0o600)
     try store.close()
   }
 
