@@ -74,10 +74,10 @@ struct KeychainSpoolTests {
     let namesBefore = try FileSystem.temporaryFileNames()
     let keychain = try spooled(try entries(areLarge: true), sample.contents.keybag)
     #expect(keychain.isInFile)
-    #expect(try FileSystem.temporaryFileNames().subtracting(namesBefore).isEmpty)
+    #expect(try FileSystem.remainingTemporaryFileNames(since: namesBefore) == [])
     let directory = try TemporaryDirectory()
     try write(keychain, sample, to: .directory(directory.path("b")))
-    #expect(try FileSystem.temporaryFileNames().subtracting(namesBefore).isEmpty)
+    #expect(try FileSystem.remainingTemporaryFileNames(since: namesBefore) == [])
   }
 
   @Test("A lack of space for the items or the encrypted file is an error, and the destination is unchanged")
@@ -144,5 +144,17 @@ extension FileSystem {
     let names = try FileManager.default.contentsOfDirectory(atPath: temporaryDirectory)
     // `mkstemp` adds six random characters.
     return Set(names.filter { $0.hasPrefix("keyhaul-") && $0.count == "keyhaul-".count + 6 })
+  }
+
+  /// Returns the names of Keyhaul's files that appeared in the temporary directory and stay there for a second.
+  ///
+  /// Another test may have created a file, and not deleted its name yet.
+  static func remainingTemporaryFileNames(since namesBefore: Set<String>) throws -> Set<String> {
+    var names = try temporaryFileNames().subtracting(namesBefore)
+    for _ in 0..<100 where !names.isEmpty {
+      usleep(10_000)
+      names.formIntersection(try temporaryFileNames())
+    }
+    return names
   }
 }

@@ -88,7 +88,7 @@ struct LargeManifestTests {
     #expect(stored.isInFile)
     let fileList = FileList(try ManifestDatabase(try DatabaseBytes(stored, key: key)))
     #expect(try fileList.listing().inconsistentRowCount == 2)
-    #expect(try FileSystem.temporaryFileNames().subtracting(namesBefore).isEmpty)
+    #expect(try FileSystem.remainingTemporaryFileNames(since: namesBefore) == [])
     let bytes = try stored.bytes()
     #expect(!bytes.isEmpty)
     #expect(Data(bytes).range(of: Data(domain.utf8)) == nil)
