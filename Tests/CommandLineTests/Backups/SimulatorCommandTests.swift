@@ -317,7 +317,7 @@ struct SimulatorCommandTests {
     try Data(
       """
       import sqlite3, time
-      end, round = time.time() + 60, 0
+      end, round = time.time() + 300, 0
       while time.time() < end:
           database = sqlite3.connect("sim.db", isolation_level=None)
           database.execute("PRAGMA journal_mode = " + ("WAL", "DELETE")[round % 2])

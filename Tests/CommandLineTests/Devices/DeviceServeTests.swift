@@ -42,7 +42,7 @@ struct DeviceServeTests {
     let outcome = try sandbox.run(
       """
       keyhaul device serve d --trust once --listen phone.sock >line 2>log & server=$!
-      for i in $(seq 100); do test -s line && break; sleep 0.1; done
+      for i in $(seq 600); do test -s line && break; sleep 0.1; done
       test -S phone.sock && echo listens
       stat -c %a phone.sock
       keyhaul device serve d --trust once; echo second server: $?
