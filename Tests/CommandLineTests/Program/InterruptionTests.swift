@@ -169,13 +169,14 @@ struct InterruptionTests {
       unblockSignals()
       Interruption.install()
       guard let test = try? TestSession() else { exit(1) }
+      let marker = test.directory.appending(path: "started").path
       Thread {
-        usleep(100_000)
+        while !FileManager.default.fileExists(atPath: marker) { usleep(10_000) }
         kill(getpid(), SIGINT)
       }.start()
       let failure = thrownError {
         _ = try test.session.password(
-          try PasswordFlags.parse(["--password-command", "exec sleep 600"]), of: "x.backup")
+          try PasswordFlags.parse(["--password-command", "touch '\(marker)'; exec sleep 600"]), of: "x.backup")
       }
       exit(failure?.status.code == 130 ? 0 : 2)
     }

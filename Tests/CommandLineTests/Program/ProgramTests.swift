@@ -75,8 +75,9 @@ struct ProgramTests {
   @Test("A closed output ends the program silently, and a full disk is an error")
   func lostOutput() throws {
     try withProgram { program in
-      // A program that SIGPIPE ends has the exit code 141.
-      let closed = try program.shell("{ sleep 0.2; keyhaul completions bash; echo $? >&2; } | :")
+      // The loop ends when the pipe is closed. A program that SIGPIPE ends has the exit code 141.
+      let waitForClosedPipe = "trap '' PIPE; while echo 2> /dev/null; do sleep 0.01; done; trap - PIPE"
+      let closed = try program.shell("{ \(waitForClosedPipe); keyhaul completions bash; echo $? >&2; } | :")
       #expect(closed.errors == "141\n")
       guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
       let full = try program.shell("keyhaul explain > /dev/full")
