@@ -50,10 +50,10 @@ def stubborn(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> tuple[s
 
 
 def all_ended(pid_file: pathlib.Path) -> bool:
-    """Wait until the stubborn program and its child processes have ended. Return False after five seconds."""
+    """Wait until the stubborn program and its child processes have ended. Return False after 30 seconds."""
     pids = [int(text) for text in pid_file.read_text().split()]
     assert len(pids) == 3
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.02)
     return not any(map(is_running, pids))
@@ -61,8 +61,12 @@ def all_ended(pid_file: pathlib.Path) -> bool:
 
 def test_a_program_that_exceeds_its_time_is_stopped_with_its_children(stubborn: tuple[str, pathlib.Path]) -> None:
     program, pid_file = stubborn
-    with pytest.raises(keyhaul.TimedOut, match="longer than 2 seconds"):
-        keyhaul.verify("x", program=program, timeout=2)
+    # On a busy machine, the program may not start in time. The call is then repeated with more time.
+    for seconds in (2, 10, 50):
+        with pytest.raises(keyhaul.TimedOut, match=f"longer than {seconds} seconds"):
+            keyhaul.verify("x", program=program, timeout=seconds)
+        if pid_file.exists():
+            break
     assert all_ended(pid_file)
 
 
