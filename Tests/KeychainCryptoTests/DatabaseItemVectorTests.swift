@@ -82,6 +82,8 @@ struct DatabaseItemVectorTests {
   func faults() throws {
     let faults = try TestVectors.databaseItems()["faults"].elements
     #expect(faults.count == 71)
+    let names = Set(try faults.map { try $0["name"].string })
+    #expect(names.isSuperset(of: Self.expectedFindings.keys))
     let blobs = try namedBlobs(in: faults)
     for fault in faults {
       // An entry without its own blob names the entry whose blob it uses (`blob_of`).
