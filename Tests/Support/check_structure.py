@@ -10,7 +10,9 @@ a free function that only the other folder declares. Exit 1 if an import violate
 folders form a cycle.
 
 A package type with @inlinable members is @usableFromInline. Otherwise the compiler ignores @inlinable, and other
-modules call generic members without specialization, which is several times slower. --draw prints the graph, lowest layer first.
+modules call generic members without specialization, which is several times slower.
+
+--draw prints the graph, lowest layer first.
 """
 
 import argparse

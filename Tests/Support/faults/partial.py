@@ -172,8 +172,8 @@ def truncate_manifest():
 class DecryptedCopy:
     """A copy whose stored files are decrypted. The manifest, the keybag and the records are unchanged.
 
-    Each method is an edit of a stage. Two methods note the unencrypted contents, and two store them in
-    place of the encrypted contents.
+    Each method is an edit of a stage. Two methods note the unencrypted contents, and two store them in place of the
+    encrypted contents.
     """
 
     def note_files(self, entries):

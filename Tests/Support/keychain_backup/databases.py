@@ -75,8 +75,8 @@ def _encode_varint(value):
 class Writer:
     """A writer of keychain databases.
 
-    `store` selects the keys. "ff" and "08" are the keys of Simulators, named for the byte that follows each key. "class" is for
-    the keys of a device.
+    `store` selects the keys. "ff" and "08" are the keys of Simulators, named for the byte that follows each key.
+    "class" is for the keys of a device.
     """
 
     def __init__(self, seed, store="ff"):
