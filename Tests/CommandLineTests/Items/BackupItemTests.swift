@@ -279,7 +279,7 @@ struct BackupItemTests {
       internetPassword.status == 0 && !internetPassword.errors.contains("may match"), "\(internetPassword)")
   }
 
-  @Test("A search reports undecryptable items that may match, and exits with 3 if one of them is damaged")
+  @Test("A search without a match exits with 4, and counts the undecryptable items that may match")
   func mayMatch() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     let find = "item find b.tar --password-file .bp --home elsewhere"
