@@ -37,8 +37,8 @@ def published_json():
     """Return the contents of backup-faults.json."""
     document = {
         "format": "backup-faults/1",
-        "about": "Single faults of iPhone backups: what is wrong, and the exit code of each verb that is judged by it. "
-                 "Bases: encrypted and plain (Manifest.db), ios-10.0 (its rows sealed), mbdb and mbdb-plain "
+        "about": "Single faults of iPhone backups: what is wrong, and the exit code of each command that is judged by "
+                 "it. Bases: encrypted and plain (Manifest.db), ios-10.0 (its rows encrypted), mbdb and mbdb-plain "
                  "(Manifest.mbdb).",
         "password": MODERN.password.decode("utf-8"), "made_by": "Tests/Support/backup_faults.py",
         "faults": [fault.to_json() for fault in FAULTS],

@@ -14,7 +14,7 @@ package enum ItemText {
   /// Returns the names of an item: "chat.example · push token". Untrusted: the caller must escape it, as `Table` does.
   package static func name(_ identity: ItemDescriptor) -> String {
     if !identity.names.isEmpty { return identity.names.joined(separator: " · ") }
-    let state = identity.isEncrypted ? "sealed" : "unnamed"
+    let state = identity.isEncrypted ? "encrypted" : "unnamed"
     return identity.accessGroup.map { "(\(state), \($0))" } ?? "(\(state))"
   }
 

@@ -111,7 +111,7 @@ package struct ExpectationMessages: Sendable {
 
   private static func name(of item: ActualItem) -> String {
     let names = item.identity.names
-    let state = item.identity.isEncrypted ? "sealed" : "unnamed"
+    let state = item.identity.isEncrypted ? "encrypted" : "unnamed"
     let name = names.isEmpty ? "(\(state), item \(item.index))" : names.joined(separator: " · ")
     return "\(item.identity.kind.noun) \"\(name)\""
   }
