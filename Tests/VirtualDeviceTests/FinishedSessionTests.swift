@@ -69,7 +69,7 @@ struct FinishedSessionTests {
         Thread.sleep(forTimeInterval: 0.3)
         return nil
       })
-    try device.using(slowFiles).withCachedSession(verb: "keychain call", wait: .zero) {
+    try device.using(slowFiles).withCachedSession(command: "keychain call", wait: .zero) {
       (session) throws(KeyhaulError) in
       // The session stores the revision of the second change only when it is closed.
       _ = try session.add(item("one"))

@@ -50,7 +50,7 @@ struct PublishedKeyTests {
     try session.erase()
     #expect(try session.isHardwareKeyPublished())
     session.invalidate()
-    #expect(try device.summary(verb: "test").isHardwareKeyPublished == true)
+    #expect(try device.summary(command: "test").isHardwareKeyPublished == true)
     let record = String(decoding: try device.read(.record), as: UTF8.self)
     #expect(record.contains("\"published_hardware_key\": true"))
   }

@@ -91,7 +91,7 @@ struct RecordTests {
     try device.write(
       Array(try recordText(device).replacing("virtual-device/1", with: "virtual-device/2").utf8), to: .record)
     #expect(try code { _ = try device.openSession() } == .unsupportedVersion)
-    #expect(try code { _ = try device.summary(verb: "test") } == .unsupportedVersion)
+    #expect(try code { _ = try device.summary(command: "test") } == .unsupportedVersion)
   }
 
   @Test(

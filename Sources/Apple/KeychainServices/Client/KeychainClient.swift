@@ -88,7 +88,7 @@ public final class KeychainClient: Sendable {
     guard access == .writing, deviceSet != nil else {
       return try device.withSession(access, verb: "keychain call", wait: Self.lockTimeout, body)
     }
-    return try device.withCachedSession(verb: "keychain call", wait: Self.lockTimeout, body)
+    return try device.withCachedSession(command: "keychain call", wait: Self.lockTimeout, body)
   }
 
   /// Returns the object of this type that belongs to the client, or creates it.

@@ -150,12 +150,12 @@ extension BackupArchive {
   /// - Parameters:
   ///   - home: The available devices.
   ///   - target: A device that is already open and is not opened again.
-  ///   - verb: The name of the command, for other processes that find the device in use.
+  ///   - command: The name of the command, for other processes that find the device in use.
   ///   - onSkip: Called with each device that has the identifier but whose key cannot be read, and with the error.
   /// - Returns: The session; `nil` if there is no such device or it cannot be read.
   /// - Throws: The error of a device if the system has no descriptor or memory left.
   package func sourceDevice(
-    in home: DeviceSet, excluding target: DeviceSession?, verb: String,
+    in home: DeviceSet, excluding target: DeviceSession?, command: String,
     onSkip: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
   ) throws(KeyhaulError) -> DeviceSession? {
     guard let identifier = device.identifier?.lowercased(), identifier != target?.record.udid.lowercased(),
@@ -166,7 +166,7 @@ extension BackupArchive {
       let record = try Self.valueIfReadable { () throws(KeyhaulError) in try device.storedRecord() }
       guard record?.udid.lowercased() == identifier else { continue }
       do throws(KeyhaulError) {
-        return try Self.sessionWithKey(of: device, verb)
+        return try Self.sessionWithKey(of: device, command)
       } catch {
         if error.isResourceShortage { throw error }
         onSkip(device, error)
@@ -190,9 +190,9 @@ extension BackupArchive {
   }
 
   private static func sessionWithKey(
-    of device: VirtualDevice, _ verb: String
+    of device: VirtualDevice, _ command: String
   ) throws(KeyhaulError) -> DeviceSession {
-    let openDevice = try device.openSession(.reading, verb: verb)
+    let openDevice = try device.openSession(.reading, verb: command)
     do throws(KeyhaulError) {
       _ = try openDevice.deviceKey()
       return openDevice

@@ -5,13 +5,13 @@ import KeychainFormats
 extension DeviceSession {
   /// Acquires the device's file lock and completes an interrupted change.
   static func acquireLock(
-    of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
+    of device: VirtualDevice, _ access: DeviceAccess, command: String, wait: Duration
   ) throws(KeyhaulError) -> DeviceFileLock {
     let files = device.environment.files
     let name = device.name.text
     func acquire(_ access: DeviceAccess) throws(KeyhaulError) -> DeviceFileLock {
       try DeviceFileLock.acquire(
-        device.directory, device: name, access: access, command: verb, wait: wait, clock: device.environment.clock,
+        device.directory, device: name, access: access, command: command, wait: wait, clock: device.environment.clock,
         files)
     }
     func completeChange() throws(KeyhaulError) {

@@ -42,14 +42,14 @@ public final class DeviceSession {
   /// - Parameters:
   ///   - device: The device.
   ///   - access: The kind of access.
-  ///   - verb: The command of this process, for the errors of other processes.
+  ///   - command: The command of this process, for the errors of other processes.
   ///   - wait: The maximum wait for another process.
   ///   - isCached: Whether the session is for the cache. Otherwise, the cached session is closed first.
   init(
-    _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isCached: Bool = false
+    _ device: VirtualDevice, _ access: DeviceAccess, command: String, wait: Duration, isCached: Bool = false
   ) throws(KeyhaulError) {
     if !isCached { SessionCache.shared.close(of: device.directory) }
-    let fileLock = try Self.acquireLock(of: device, access, verb: verb, wait: wait)
+    let fileLock = try Self.acquireLock(of: device, access, command: command, wait: wait)
     let record = try Self.record(of: device)
     let hardware = try device.environment.files.readHardware(in: device.directory, device: device.name.text)
     let keybag = try Self.keybag(of: device)

@@ -21,14 +21,14 @@ extension VirtualDevice {
   /// Returns a summary of the device without waiting for other processes.
   ///
   /// - Parameters:
-  ///   - verb: The command of the caller, for the errors of other processes.
+  ///   - command: The command of the caller, for the errors of other processes.
   ///   - seeds: The seeds of published fixtures, as for `DeviceSession.isHardwareKeyPublished`.
   /// - Throws: `.deviceDamaged`, `.deviceNotFound`, `.unsupportedVersion`, `.deviceIO`.
   package func summary(
-    verb: String, knownSeeds seeds: some Sequence<Int64> = []
+    command: String, knownSeeds seeds: some Sequence<Int64> = []
   ) throws(KeyhaulError) -> DeviceSummary {
     do throws(KeyhaulError) {
-      return try withSession(.reading, verb: verb) { (session) throws(KeyhaulError) in
+      return try withSession(.reading, verb: command) { (session) throws(KeyhaulError) in
         DeviceSummary(
           record: session.record, state: session.state, isPasscodeSet: session.isPasscodeSet,
           itemCount: try session.itemCount,

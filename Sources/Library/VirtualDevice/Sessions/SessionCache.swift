@@ -122,16 +122,16 @@ extension VirtualDevice {
   ///
   /// - Throws: The errors of `withSession`.
   package func withCachedSession<Value>(
-    verb: String, wait: Duration, _ body: (DeviceSession) throws(KeyhaulError) -> Value
+    command: String, wait: Duration, _ body: (DeviceSession) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
     let cache = SessionCache.shared
     let session: DeviceSession
     switch cache.checkOut(directory) {
     case .session(let cachedSession): session = cachedSession
-    case .inUse: return try withSession(.writing, verb: verb, wait: wait, body)
+    case .inUse: return try withSession(.writing, verb: command, wait: wait, body)
     case .none:
       do throws(KeyhaulError) {
-        session = try DeviceSession(self, .writing, verb: verb, wait: wait, isCached: true)
+        session = try DeviceSession(self, .writing, command: command, wait: wait, isCached: true)
       } catch {
         cache.drop(directory)
         throw error
@@ -155,31 +155,31 @@ extension VirtualDevice {
   ///
   /// - Parameters:
   ///   - access: The kind of access.
-  ///   - verb: The command of the caller ("keyhaul restore"), for other processes.
+  ///   - command: The command of the caller ("keyhaul restore"), for other processes.
   ///   - wait: The maximum wait for another process.
   /// - Returns: The session.
   /// - Throws: `.deviceBusy`, `.deviceNotFound`, `.deviceDamaged`, `.unsupportedVersion`, `.deviceIO`.
   public func openSession(
-    _ access: DeviceAccess, verb: String, wait: Duration = .zero
+    _ access: DeviceAccess, verb command: String, wait: Duration = .zero
   ) throws(KeyhaulError) -> DeviceSession {
-    try DeviceSession(self, access, verb: verb, wait: wait)
+    try DeviceSession(self, access, command: command, wait: wait)
   }
 
   /// Runs the closure with a session. Its changes are on the disk when this method returns.
   ///
   /// - Parameters:
   ///   - access: The kind of access.
-  ///   - verb: The command of the caller ("keyhaul restore"), for other processes.
+  ///   - command: The command of the caller ("keyhaul restore"), for other processes.
   ///   - wait: The longest wait for another process.
   ///   - body: The closure, which gets the session. The session must not be used afterwards.
   /// - Returns: The closure's result.
   /// - Throws: The errors of `openSession` and of the closure; `.deviceIO` or an error of the keychain if changes may
   ///   not be on the disk. The changes exist nevertheless if the error's `stage` is `.afterCommit`.
   public func withSession<Value>(
-    _ access: DeviceAccess, verb: String, wait: Duration = .zero,
+    _ access: DeviceAccess, verb command: String, wait: Duration = .zero,
     _ body: (DeviceSession) throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
-    let session = try openSession(access, verb: verb, wait: wait)
+    let session = try openSession(access, verb: command, wait: wait)
     defer { session.invalidate() }
     let value = try body(session)
     try session.close()

@@ -108,7 +108,8 @@ extension BackupUnlocker {
     // Without a device folder, there are no virtual devices.
     guard let devices = try? DeviceSet(of: session) else { return nil }
     do throws(KeyhaulError) {
-      return try archive.sourceDevice(in: devices, excluding: target, verb: session.commandName, onSkip: onUnreadable)
+      return try archive.sourceDevice(
+        in: devices, excluding: target, command: session.commandName, onSkip: onUnreadable)
     } catch {
       throw CommandError(error, failedAction: "cannot look for the source device of \(name)")
     }

@@ -56,7 +56,7 @@ struct DeviceList: TabularCommand {
     var faults: [(name: String, error: CommandError)] = invalidNames.map { ($0, invalidNameError($0)) }
     for device in devices {
       do throws(KeyhaulError) {
-        let summary = try device.summary(verb: session.commandName, knownSeeds: WellKnownSeeds.all)
+        let summary = try device.summary(command: session.commandName, knownSeeds: WellKnownSeeds.all)
         reports.append(DeviceReport(summary, of: device))
       } catch {
         // Another process deleted the device after the folder was read.
