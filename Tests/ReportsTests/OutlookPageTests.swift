@@ -64,7 +64,8 @@ struct OutlookPageTests {
       // The genre 6005 is Social Networking.
       apps: [InstalledApp(identifier: "a.b", name: "Signal - Private Messenger", genre: 6005)])
     return OutlookSummary(
-      restoreOutlook, of: source, made: "2026-11-21T09:12:44Z", apps: apps, productType: "iPhone15,2", hardware: nil,
+      restoreOutlook, of: source, made: "2026-11-21T09:12:44Z", apps: apps, productType: "iPhone15,2",
+      deviceKeyOwner: nil,
       sourceArgument: "family.backup", isRedacted: isRedacted)
   }
 

@@ -31,8 +31,8 @@ struct PublishedKeyTests {
     #expect(!String(decoding: try device.read(.record), as: UTF8.self).contains("published"))
     for device in [device, otherDevice] {
       let session = try device.openSession(.reading)
-      #expect(!session.record.hasPublishedHardwareKey)
-      #expect(try !session.isHardwareKeyPublished(knownSeeds: [7]))
+      #expect(!session.record.hasPublishedDeviceKey)
+      #expect(try !session.isDeviceKeyPublished(knownSeeds: [7]))
       #expect(session.record.created == Timestamp.date(from: "2026-11-20T17:58:00Z"))
       session.invalidate()
     }
@@ -45,12 +45,12 @@ struct PublishedKeyTests {
     let sameDevice = try otherPhones.home.create(from: fixture(), keys: .published)
     #expect(try files(device) == files(sameDevice))
     let session = try device.openSession()
-    #expect(session.record.hasPublishedHardwareKey)
-    #expect(try session.isHardwareKeyPublished())
+    #expect(session.record.hasPublishedDeviceKey)
+    #expect(try session.isDeviceKeyPublished())
     try session.erase()
-    #expect(try session.isHardwareKeyPublished())
+    #expect(try session.isDeviceKeyPublished())
     session.invalidate()
-    #expect(try device.summary(command: "test").isHardwareKeyPublished == true)
+    #expect(try device.summary(command: "test").isDeviceKeyPublished == true)
     let record = String(decoding: try device.read(.record), as: UTF8.self)
     #expect(record.contains("\"published_hardware_key\": true"))
   }
@@ -61,7 +61,7 @@ struct PublishedKeyTests {
     let textWithoutMember = text.replacing(/,?\s*"published_hardware_key"\s*:\s*true/, with: "")
     #expect(textWithoutMember != text)
     try device.write(Array(textWithoutMember.utf8), to: .record)
-    #expect(try !device.openSession(.reading).record.hasPublishedHardwareKey)
+    #expect(try !device.openSession(.reading).record.hasPublishedDeviceKey)
   }
 
   @Test("A published hardware key of an earlier version is recognized by a known seed")
@@ -71,20 +71,20 @@ struct PublishedKeyTests {
       let device = try phones.home.create(from: fixture(), named: DeviceName(name), keys: .published)
       try removePublishedKeyMember(device)
       let session = try device.openSession(.reading)
-      #expect(try !session.isHardwareKeyPublished(knownSeeds: [6, 8]))
-      #expect(try session.isHardwareKeyPublished(knownSeeds: [6, 7, 8]))
+      #expect(try !session.isDeviceKeyPublished(knownSeeds: [6, 8]))
+      #expect(try session.isDeviceKeyPublished(knownSeeds: [6, 7, 8]))
     }
     // A fixture without a seed uses the standard one.
     let unseeded = try phones.home.create(from: fixture(seed: ""), named: DeviceName("plain"), keys: .published)
     try removePublishedKeyMember(unseeded)
-    #expect(try unseeded.openSession(.reading).isHardwareKeyPublished())
+    #expect(try unseeded.openSession(.reading).isDeviceKeyPublished())
   }
 
   @Test("The hardware key of a device without a fixture is not published")
   func withoutFixture() throws {
     let phones = try Phones()
     let device = try phones.create("sample")
-    #expect(try !device.openSession(.reading).isHardwareKeyPublished(knownSeeds: 0..<100))
+    #expect(try !device.openSession(.reading).isDeviceKeyPublished(knownSeeds: 0..<100))
   }
 
   /// Computed independently: the key is bytes 22 to 53 of the SHA-256 digests of "device-fixture/1 20261120 old-phone"

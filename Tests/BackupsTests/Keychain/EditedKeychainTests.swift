@@ -72,7 +72,7 @@ struct EditedKeychainTests {
     let withoutKey = try editedKeychain(migratable, withDeviceKey: false)
     #expect(errorCode { _ = try withoutKey.add(item) } == .classKeyMissing(keyClass))
     let unproven = try editedKeychain(migratable)
-    #expect(errorCode { _ = try unproven.add(item) } == .hardwareUnproven(keyClass))
+    #expect(errorCode { _ = try unproven.add(item) } == .deviceKeyUnproven(keyClass))
     let proven = try editedKeychain(
       EditableBackup(items: [.password("anna"), .password("b", .whenUnlockedThisDeviceOnly)]))
     #expect(errorCode { _ = try proven.add(item) } == nil)

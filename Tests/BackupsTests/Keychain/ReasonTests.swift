@@ -60,7 +60,7 @@ struct ReasonTests {
     ]
     for (failure, expected) in failures {
       #expect(reason(of: item(failure: failure)) == expected && expected.isDamage)
-      #expect(!item(failure: failure).mayNeedOtherHardware(DeviceKeyEvidence()))
+      #expect(!item(failure: failure).mayNeedOtherDeviceKey(DeviceKeyEvidence()))
     }
   }
 

@@ -190,7 +190,7 @@ extension BackupItem {
 
   /// Returns the reason for a failure of this item.
   public func reason(of failure: Failure, hardware: DeviceKeyEvidence, backupHasPassword: Bool) -> Reason {
-    if mayNeedOtherHardware(hardware) {
+    if mayNeedOtherDeviceKey(hardware) {
       let isMigratable = protection?.isThisDeviceOnly == false
       return isMigratable && !backupHasPassword ? .backupNotEncrypted : .deviceBound
     }
@@ -207,7 +207,7 @@ extension BackupItem {
   ///
   /// The device key's layer has no check value. Until an item of the class proves the device key, a wrong key and
   /// changed bytes cannot be distinguished.
-  package func mayNeedOtherHardware(_ hardware: DeviceKeyEvidence) -> Bool {
+  package func mayNeedOtherDeviceKey(_ hardware: DeviceKeyEvidence) -> Bool {
     switch failure {
     case .hardwareMissing: true
     case .keyUnwrapFailed: classKey == .availableThroughDevice && !hardware.proves(self)

@@ -178,7 +178,7 @@ package final class EditedKeychain {
       // With a wrong key, the item could never be decrypted.
       guard backup.deviceKeyVerification == .proven else {
         throw ItemEditError(
-          .hardwareUnproven(keyClass),
+          .deviceKeyUnproven(keyClass),
           "its class key needs a hardware key, and no item of the backup proves that the available one is the source "
             + "device's")
       }
@@ -232,7 +232,7 @@ package struct ItemEditError: ExplainedError {
     /// The keybag has no usable key for the item's class: the key is missing, damaged, or still encrypted.
     case classKeyUnusable(KeyClass)
     /// The key of the item's class depends on a device key that no item proves.
-    case hardwareUnproven(KeyClass)
+    case deviceKeyUnproven(KeyClass)
     /// The arguments do not describe a valid item.
     case notAnItem
     /// The keychain file has content that would be lost.
@@ -264,7 +264,7 @@ package struct ItemEditError: ExplainedError {
       .init(.refused, "the item cannot be encrypted", advice: "the hardware key of the source device")
     case .classKeyUnusable:
       .init(.refused, "the item cannot be encrypted", advice: "another protection class, or another copy of the backup")
-    case .hardwareUnproven:
+    case .deviceKeyUnproven:
       .init(
         .refused, "the item cannot be encrypted", advice: "a protection class that may leave the device")
     case .notAnItem:

@@ -111,7 +111,7 @@ extension OutlookSummary {
     case .unconfirmed: return "Nothing in it says whether the device finished it."
     case .changed, .damaged, .decryptedCopy: return "Keyhaul found damage in it."
     }
-    let boundCount = hardwareKeyItemCount
+    let boundCount = deviceKeyItemCount
     guard boundCount > 0, !restoreOutlook.triedDeviceKey else { return "Keyhaul found no damage in its keychain." }
     return boundCount == restoreOutlook.comparison.items.count
       ? "Keyhaul could not check its items: only that device can decrypt them."
@@ -120,7 +120,7 @@ extension OutlookSummary {
 
   /// The number of items that only the hardware key of the source device decrypts. Without the key, nothing shows whether
   /// they are damaged.
-  private var hardwareKeyItemCount: Int {
+  private var deviceKeyItemCount: Int {
     restoreOutlook.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
   }
 }
@@ -251,7 +251,7 @@ extension OutlookSummary {
     guard sourceIsBackup else {
       return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s hardware key and with another device's."
     }
-    let boundCount = hardwareKeyItemCount
+    let boundCount = deviceKeyItemCount
     let lostCount = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
     guard boundCount > 0 else {
       return lostCount == 0
@@ -259,12 +259,12 @@ extension OutlookSummary {
         : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lostCount)) cannot be read in this copy. None of the "
           + "others needs a device's hardware key."
     }
-    guard restoreOutlook.triedDeviceKey, let hardwareKeyDevice else {
+    guard restoreOutlook.triedDeviceKey, let deviceKeyOwner else {
       return
         "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
         + "\(HumanReadable.count(boundCount, "item")) by class, because the hardware key that decrypts "
         + "\(boundCount == 1 ? "it" : "them") is not available."
     }
-    return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(hardwareKeyDevice)."
+    return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(deviceKeyOwner)."
   }
 }

@@ -11,7 +11,7 @@ public struct OutlookSummary: Sendable {
   /// The common name of the kind of device: "iPhone".
   let model: String
   /// The name of the device whose hardware key was tried; `nil` if no key was tried.
-  let hardwareKeyDevice: String?
+  let deviceKeyOwner: String?
   let isRedacted: Bool
   /// The unusual protection of the backup, such as unencrypted files with password-protected items. `nil` if "with a
   /// password" or "without a password" describes it.
@@ -35,18 +35,18 @@ public struct OutlookSummary: Sendable {
   ///   - reportTime: The time of the report, in RFC 3339 and UTC.
   ///   - apps: The names of the apps; empty if neither the backup nor the device has them.
   ///   - productType: The product type, such as `iPhone15,2`. Untrusted.
-  ///   - hardwareKeyDevice: The name of the device whose hardware key was tried on a backup, or another name of the key;
+  ///   - deviceKeyOwner: The name of the device whose hardware key was tried on a backup, or another name of the key;
   ///     `nil` if no key was tried.
   ///   - sourceArgument: The argument for the source in commands; `nil` if the source was a stream.
   ///   - isRedacted: Whether names are left out.
   public init(
     _ restoreOutlook: RestoreOutlook, of source: PlanDocument.Source, made reportTime: String, apps: AppDirectory,
-    productType: String?, hardware hardwareKeyDevice: String?, sourceArgument: String?, isRedacted: Bool = false
+    productType: String?, deviceKeyOwner: String?, sourceArgument: String?, isRedacted: Bool = false
   ) {
     self.restoreOutlook = isRedacted ? restoreOutlook.redacted : restoreOutlook
     self.reportTime = reportTime
     self.apps = isRedacted ? AppDirectory([]) : apps
-    self.hardwareKeyDevice = hardwareKeyDevice.map { isRedacted ? "the source device" : $0 }
+    self.deviceKeyOwner = deviceKeyOwner.map { isRedacted ? "the source device" : $0 }
     self.isRedacted = isRedacted
     model =
       productType.map { $0.hasPrefix("iPad") ? "iPad" : $0.hasPrefix("iPod") ? "iPod touch" : "iPhone" } ?? "iPhone"

@@ -49,8 +49,8 @@ public struct DeviceRecord: Sendable, Equatable {
   /// The installed apps in the order of their definition.
   package internal(set) var apps: [DeviceApp]
   /// Whether the device was created with a published hardware key, which anyone can compute. Devices of earlier
-  /// versions do not record this. `DeviceSession.isHardwareKeyPublished` recognizes them too.
-  package internal(set) var hasPublishedHardwareKey: Bool
+  /// versions do not record this. `DeviceSession.isDeviceKeyPublished` recognizes them too.
+  package internal(set) var hasPublishedDeviceKey: Bool
   /// Unknown members of the file. They are kept when the file is rewritten.
   var unknownMembers = JSONObject()
 
@@ -104,7 +104,7 @@ extension DeviceRecord {
       return JSONValue.sorted(entry)
     }
     object["apps"] = .array(appValues)
-    if hasPublishedHardwareKey { object["published_hardware_key"] = .boolean(true) }
+    if hasPublishedDeviceKey { object["published_hardware_key"] = .boolean(true) }
     for member in unknownMembers { object[member.key] = member.value }
     return JSONValue.sorted(object).bytes()
   }
@@ -148,7 +148,7 @@ extension DeviceRecord {
       for group in try app.member("groups").elements() { groups.append(try group.string()) }
       apps.append(DeviceApp(name: try app.member("name").string(), accessGroups: groups))
     }
-    hasPublishedHardwareKey = try root.optional("published_hardware_key")?.boolean() ?? false
+    hasPublishedDeviceKey = try root.optional("published_hardware_key")?.boolean() ?? false
     for (name, node) in try root.members() where !Self.knownMembers.contains(name) { unknownMembers[name] = node.value }
   }
 }

@@ -59,7 +59,7 @@ extension DeviceRecord {
     lastBackup = nil
     revisionCounter = 1
     apps = options.apps
-    hasPublishedHardwareKey = options.hasPublishedHardwareKey
+    hasPublishedDeviceKey = options.hasPublishedDeviceKey
   }
 }
 
@@ -85,7 +85,7 @@ public struct DeviceOptions: Sendable {
   /// Whether iCloud Keychain is on. If it is, a deleted synchronized item leaves a tombstone.
   package var isSyncing: Bool
   /// Whether anyone can compute the hardware key, because the device is created with published randomness.
-  var hasPublishedHardwareKey = false
+  var hasPublishedDeviceKey = false
 
   /// The number of wrong passcodes after which iOS erases a device that is set to do so.
   public static let standardEraseAfterFailures = 10

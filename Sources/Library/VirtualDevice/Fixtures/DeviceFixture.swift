@@ -73,8 +73,8 @@ extension DeviceSession {
   ///
   /// - Parameter seeds: The seeds of published fixtures, in addition to `DeviceFixture.standardSeed`.
   /// - Throws: `.underlying` if the cryptographic library fails.
-  package func isHardwareKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(KeyhaulError) -> Bool {
-    if record.hasPublishedHardwareKey { return true }
+  package func isDeviceKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(KeyhaulError) -> Bool {
+    if record.hasPublishedDeviceKey { return true }
     return try translatingErrors(about: name) { () throws(DataProtectionError) in
       let hardwareKey = hardware.withBytes { Secret(copying: $0) }
       for seed in [DeviceFixture.standardSeed] + seeds {

@@ -30,7 +30,7 @@ extension DeviceSet {
     let name = name ?? fixture.name
     var options = DeviceOptions(
       identity: fixture.identity, apps: fixture.apps, eraseAfterFailures: eraseAfterFailures)
-    options.hasPublishedHardwareKey = keys == .published
+    options.hasPublishedDeviceKey = keys == .published
     let devicePasscode = Self.passcode(passcode, orOf: fixture)
     let fixtureSet = DeviceSet(path: path, environment: creationEnvironment(of: fixture, named: name, keys))
     try fixtureSet.create(name, options, passcode: devicePasscode) { (session) throws(KeyhaulError) in

@@ -11,7 +11,7 @@ package struct DeviceSummary: Sendable {
   /// The number of items; `nil` if another process is changing the device.
   package let itemCount: Int?
   /// Whether anyone can compute the hardware key; `nil` if another process is changing the device.
-  package let isHardwareKeyPublished: Bool?
+  package let isDeviceKeyPublished: Bool?
 
   /// Whether another process was changing the device, so that only its record could be read.
   package var isBusy: Bool { state == nil }
@@ -22,7 +22,7 @@ extension VirtualDevice {
   ///
   /// - Parameters:
   ///   - command: The command of the caller, for the errors of other processes.
-  ///   - seeds: The seeds of published fixtures, as for `DeviceSession.isHardwareKeyPublished`.
+  ///   - seeds: The seeds of published fixtures, as for `DeviceSession.isDeviceKeyPublished`.
   /// - Throws: `.deviceDamaged`, `.deviceNotFound`, `.unsupportedVersion`, `.deviceIO`.
   package func summary(
     command: String, knownSeeds seeds: some Sequence<Int64> = []
@@ -32,13 +32,13 @@ extension VirtualDevice {
         DeviceSummary(
           record: session.record, state: session.state, isPasscodeSet: session.isPasscodeSet,
           itemCount: try session.itemCount,
-          isHardwareKeyPublished: try session.isHardwareKeyPublished(knownSeeds: seeds))
+          isDeviceKeyPublished: try session.isDeviceKeyPublished(knownSeeds: seeds))
       }
     } catch {
       guard error.code == .deviceBusy else { throw error }
     }
     return DeviceSummary(
-      record: try storedRecord(), state: nil, isPasscodeSet: nil, itemCount: nil, isHardwareKeyPublished: nil)
+      record: try storedRecord(), state: nil, isPasscodeSet: nil, itemCount: nil, isDeviceKeyPublished: nil)
   }
 
   /// Returns the device's stored record without acquiring its file lock. The file is replaced by a rename, so it is

@@ -123,8 +123,8 @@ final class BackupUnlocker {
   func open(
     with password: PasswordFlags, for purpose: BackupPurpose = .reading
   ) throws(CommandError) -> UnlockedBackup {
-    let hardwareKey = try hardwareKey()
-    return try open(with: try key(password), hardware: hardwareKey, for: purpose)
+    let deviceKey = try deviceKey()
+    return try open(with: try key(password), deviceKey: deviceKey, for: purpose)
   }
 
   /// Decrypts the backup with a key that was already derived.
@@ -134,40 +134,40 @@ final class BackupUnlocker {
   ///   - candidate: The device key to try first; `nil` if there is none.
   ///   - purpose: The purpose. Every purpose except reading requires a keychain.
   func open(
-    with key: BackupKey, hardware candidate: HardwareKey?, for purpose: BackupPurpose = .reading
+    with key: BackupKey, deviceKey candidate: DeviceKeyCandidate?, for purpose: BackupPurpose = .reading
   ) throws(CommandError) -> UnlockedBackup {
-    try openChoosingKey(with: key, hardware: candidate, for: purpose).backup
+    try openChoosingKey(with: key, deviceKey: candidate, for: purpose).backup
   }
 
-  /// Decrypts the backup like `open(with:hardware:for:)`, for a caller that also encrypts with the device key.
+  /// Decrypts the backup like `open(with:deviceKey:for:)`, for a caller that also encrypts with the device key.
   ///
   /// - Returns: The backup, and the key that was used: `candidate` or one of its fallbacks; `nil` if `candidate` is
   ///   `nil`. If all of these keys belong to other devices, the backup's `isSameDevice` is `false`.
   func openChoosingKey(
-    with key: BackupKey, hardware candidate: HardwareKey?, for purpose: BackupPurpose
-  ) throws(CommandError) -> (backup: UnlockedBackup, hardwareKey: HardwareKey?) {
-    let hardwareKey = usableKey(candidate, with: key)
+    with key: BackupKey, deviceKey candidate: DeviceKeyCandidate?, for purpose: BackupPurpose
+  ) throws(CommandError) -> (backup: UnlockedBackup, deviceKey: DeviceKeyCandidate?) {
+    let deviceKey = usableKey(candidate, with: key)
     let opened = try reportingDetails { () throws(KeyhaulError) in
       try session.computing { () throws(KeyhaulError) in
-        try archive.open(with: key, deviceKey: hardwareKey?.key, for: purpose)
+        try archive.open(with: key, deviceKey: deviceKey?.key, for: purpose)
       }
     }
     let deviceKeyDecryptedItems = !opened.hardware.proven.isEmpty
-    if deviceKeyDecryptedItems { reportDeviceKeySource(hardwareKey) }
-    return (opened, hardwareKey)
+    if deviceKeyDecryptedItems { reportDeviceKeySource(deviceKey) }
+    return (opened, deviceKey)
   }
 
   /// Decrypts the backup for a caller that processes the items one by one without keeping them.
   func reader(
-    with key: BackupKey, hardware candidate: HardwareKey?, for purpose: BackupPurpose
+    with key: BackupKey, deviceKey candidate: DeviceKeyCandidate?, for purpose: BackupPurpose
   ) throws(CommandError) -> BackupItemReader {
-    let hardwareKey = usableKey(candidate, with: key)
+    let deviceKey = usableKey(candidate, with: key)
     let reader = try explainingErrors { () throws(KeyhaulError) in
-      try archive.reader(with: key, deviceKey: hardwareKey?.key, for: purpose)
+      try archive.reader(with: key, deviceKey: deviceKey?.key, for: purpose)
     }
     for anomaly in reader.anomalies { report(anomaly) }
     let deviceKeyDecryptedItems = !reader.hardware.proven.isEmpty
-    if deviceKeyDecryptedItems { reportDeviceKeySource(hardwareKey) }
+    if deviceKeyDecryptedItems { reportDeviceKeySource(deviceKey) }
     return reader
   }
 
@@ -187,7 +187,8 @@ final class BackupUnlocker {
   ///   - target: The target's key; `nil` if the target is a Simulator, which has none.
   ///   - purpose: The purpose: a plan or a restore.
   func open(
-    with key: BackupKey, hardware candidate: HardwareKey?, onto target: HardwareKey?, for purpose: BackupPurpose
+    with key: BackupKey, deviceKey candidate: DeviceKeyCandidate?, onto target: DeviceKeyCandidate?,
+    for purpose: BackupPurpose
   ) throws(CommandError) -> BackupForDevice {
     let sourceKey = usableKey(candidate, with: key)
     let opened = try reportingDetails { () throws(KeyhaulError) in
@@ -197,11 +198,11 @@ final class BackupUnlocker {
   }
 
   /// Returns the class keys, with which the files of the backup can be decrypted.
-  func classKeys(with key: BackupKey, hardware: HardwareKey? = nil) throws(CommandError)
+  func classKeys(with key: BackupKey, deviceKey: DeviceKeyCandidate? = nil) throws(CommandError)
     -> ClassKeys
   {
     do throws(KeyhaulError) {
-      return try key.classKeys(deviceKey: hardware?.key)
+      return try key.classKeys(deviceKey: deviceKey?.key)
     } catch {
       throw CommandError(backup: error, name: name)
     }

@@ -9,7 +9,7 @@ struct DeviceReport {
   let isPasscodeSet: Bool?
   let itemCount: Int?
   /// Whether anyone can compute the hardware key.
-  let isHardwareKeyPublished: Bool?
+  let isDeviceKeyPublished: Bool?
 
   init(_ openDevice: DeviceSession) throws(KeyhaulError) {
     name = openDevice.name
@@ -17,7 +17,7 @@ struct DeviceReport {
     state = openDevice.state
     isPasscodeSet = openDevice.isPasscodeSet
     itemCount = try openDevice.itemCount
-    isHardwareKeyPublished = try openDevice.isHardwareKeyPublished(knownSeeds: WellKnownSeeds.all)
+    isDeviceKeyPublished = try openDevice.isDeviceKeyPublished(knownSeeds: WellKnownSeeds.all)
   }
 
   init(_ summary: DeviceSummary, of device: VirtualDevice) {
@@ -26,7 +26,7 @@ struct DeviceReport {
     state = summary.state
     isPasscodeSet = summary.isPasscodeSet
     itemCount = summary.itemCount
-    isHardwareKeyPublished = summary.isHardwareKeyPublished
+    isDeviceKeyPublished = summary.isDeviceKeyPublished
   }
 
   // MARK: JSON
@@ -46,7 +46,7 @@ struct DeviceReport {
       ("revision", .string(record.revision)), ("last_backup", .text(record.lastBackup.map(Timestamp.text))),
       ("failed_attempts", .count(record.failedAttempts)),
       ("erase_after_failures", record.eraseAfterFailures.map { .count($0) } ?? .null),
-      ("published_hardware_key", isHardwareKeyPublished.map { .boolean($0) } ?? .null),
+      ("published_hardware_key", isDeviceKeyPublished.map { .boolean($0) } ?? .null),
     ]
   }
 
@@ -98,7 +98,7 @@ struct DeviceReport {
       ("wrong passcodes", HumanReadable.grouped(record.failedAttempts) + limitNote),
       ("revision", record.revision),
     ]
-    if isHardwareKeyPublished == true {
+    if isDeviceKeyPublished == true {
       lines.append(("hardware key", "published: anyone can compute it, so backups bind no item to this device"))
     }
     return lines

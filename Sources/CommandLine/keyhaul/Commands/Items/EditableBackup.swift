@@ -16,7 +16,7 @@ struct EditableBackup: RewrittenKeychain {
   private let opened: UnlockedBackup
   private let unlocker: BackupUnlocker
   private let key: BackupKey
-  private let hardware: HardwareKey?
+  private let deviceKey: DeviceKeyCandidate?
   private let changeOptions: ChangeOptions
   private let target: BackupRewriter.Target
 
@@ -42,13 +42,13 @@ struct EditableBackup: RewrittenKeychain {
     }
     target = try change.target(for: loaded, isDryRun: isDryRun, in: session)
     unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    let availableKey = try unlocker.hardwareKey()
+    let availableKey = try unlocker.deviceKey()
     key = try unlocker.key(accessOptions.password)
-    let (opened, chosenKey) = try unlocker.openChoosingKey(with: key, hardware: availableKey, for: .rewriting)
+    let (opened, chosenKey) = try unlocker.openChoosingKey(with: key, deviceKey: availableKey, for: .rewriting)
     self.opened = opened
     try Self.requireRecordedKeychain(opened, named: loaded.name)
     // With the key of a different device, changed items would be lost.
-    hardware = opened.isSameDevice == false ? nil : chosenKey
+    deviceKey = opened.isSameDevice == false ? nil : chosenKey
     items = SearchableItems(opened, named: loaded.name)
   }
 
@@ -85,7 +85,7 @@ struct EditableBackup: RewrittenKeychain {
     _ edit: ItemEdit, isDryRun: Bool, _ change: CommittedChange, in session: Session
   ) throws(CommandError) -> [KeychainEntry] {
     let bytes: [UInt8]
-    let keys = try unlocker.classKeys(with: key, hardware: hardware)
+    let keys = try unlocker.classKeys(with: key, deviceKey: deviceKey)
     var changedEntries: [KeychainEntry] = []
     do throws(ItemEditError) {
       let environment = DeviceEnvironment.interruptible
@@ -109,7 +109,7 @@ struct EditableBackup: RewrittenKeychain {
   }
 
   private func write(_ bytes: [UInt8], _ change: CommittedChange, in session: Session) throws(CommandError) {
-    let keys = try unlocker.classKeys(with: key, hardware: hardware)
+    let keys = try unlocker.classKeys(with: key, deviceKey: deviceKey)
     let rewrittenBackup = try session.rewriting(
       loaded, to: changeOptions.output, changeOptions.committedChange(inPlace: change)
     ) {

@@ -33,7 +33,7 @@ enum ItemEditErrorText {
       return CommandError(
         status, "the item cannot be encrypted for \(name)", why: "\(error.reason); nothing was changed",
         try: "another --protection, or another copy of the backup")
-    case .hardwareUnproven:
+    case .deviceKeyUnproven:
       return CommandError(
         status, "the item cannot be encrypted for \(name)", why: "\(error.reason); nothing was changed",
         try: "a --protection without -this-device, in a backup with a password")

@@ -22,7 +22,7 @@ extension BackupUnlocker {
     let backup: UnlockedBackup
     let restoreOutlook: RestoreOutlook
     /// The device whose key was tried, as its name or "the device whose key was given"; `nil` if no key was tried.
-    let hardwareKeyDevice: String?
+    let deviceKeyOwner: String?
     let oneTimePasswords: OneTimePasswordSources
   }
 
@@ -34,9 +34,9 @@ extension BackupUnlocker {
   ///   - candidate: The device key that the user gave, or a key that may be the source device's.
   ///   - named: The source device that the user named; `nil` if the user named none.
   func decryptForOutlook(
-    with key: BackupKey, _ candidate: HardwareKey?, sourceDevice named: DeviceSession?
+    with key: BackupKey, _ candidate: DeviceKeyCandidate?, sourceDevice named: DeviceSession?
   ) throws -> BackupForOutlook {
-    let opened = try open(with: key, hardware: nil, for: .planning)
+    let opened = try open(with: key, deviceKey: nil, for: .planning)
     let sourceDevice = try sourceDevice(of: opened, named: named, orTarget: nil, with: key)
     var openedWithDeviceKey = sourceDevice?.unlockedBackup
     var keyOwner = sourceDevice?.name
@@ -50,7 +50,7 @@ extension BackupUnlocker {
         backup: opened,
         restoreOutlook: try RestoreOutlook(
           of: opened, unlockedWithDeviceKey: openedWithDeviceKey, sourceDeviceItems: sourceDevice?.items),
-        hardwareKeyDevice: keyOwner, oneTimePasswords: oneTimePasswords)
+        deviceKeyOwner: keyOwner, oneTimePasswords: oneTimePasswords)
     } catch {
       throw CommandError(error, failedAction: "cannot plan for \(name)")
     }

@@ -14,7 +14,7 @@ extension PlanCommand {
     BackupDamageNotice(opened: opened.backup, name: loaded.name).warn(in: session)
     let request = OutlookRequest(
       source: source, argument: argument, productType: loaded.archive.device.productType,
-      hardwareKeyDevice: opened.hardwareKeyDevice, isDamaged: !opened.backup.damage.isEmpty,
+      deviceKeyOwner: opened.deviceKeyOwner, isDamaged: !opened.backup.damage.isEmpty,
       oneTimePasswords: opened.oneTimePasswords,
       condition: BackupCondition(damage: opened.backup.damage, findings: source.reportedFindings))
     return try finishWithoutTarget(request, opened.restoreOutlook, expectations, in: session)
@@ -34,7 +34,7 @@ extension PlanCommand {
     }
     let request = OutlookRequest(
       source: try ReportSource(device, hasPassword: !noPassword), argument: argument,
-      productType: device.record.productType, hardwareKeyDevice: device.name, isDamaged: false,
+      productType: device.record.productType, deviceKeyOwner: device.name, isDamaged: false,
       oneTimePasswords: try OneTimePasswordSources(of: simulatedBackup, on: device))
     return try finishWithoutTarget(request, restoreOutlook, expectations, in: session)
   }
@@ -46,7 +46,7 @@ extension PlanCommand {
     let argument: String?
     let productType: String?
     /// The device whose key was tried, as its name or "the device whose key was given"; `nil` if no key was tried.
-    let hardwareKeyDevice: String?
+    let deviceKeyOwner: String?
     let isDamaged: Bool
     var oneTimePasswords: OneTimePasswordSources?
     /// Whether the backup can be restored as it is.
@@ -61,7 +61,7 @@ extension PlanCommand {
     let planDate = DeviceEnvironment.interruptible.clock.now()
     var summary = OutlookSummary(
       restoreOutlook, of: request.source.document, made: Timestamp.text(of: planDate), apps: request.source.apps,
-      productType: request.productType, hardware: request.hardwareKeyDevice, sourceArgument: request.argument,
+      productType: request.productType, deviceKeyOwner: request.deviceKeyOwner, sourceArgument: request.argument,
       isRedacted: redact)
     let source = redact ? request.source.redacted : request.source
     summary.findings = source.reportedFindings

@@ -165,17 +165,17 @@ struct PlanCommand: BatchCommand {
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     // The devices' file locks are not held while the user types a password. Therefore, the device key is read first, and
     // an unreadable key is reported before the user types.
-    let hardware = try ResolvedDevice.withSessions(target: target, sourceDevice: sourceDevice) { target, _ in
-      try unlocker.hardwareKey(excluding: target)
+    let deviceKey = try ResolvedDevice.withSessions(target: target, sourceDevice: sourceDevice) { target, _ in
+      try unlocker.deviceKey(excluding: target)
     }
     let key = try unlocker.key(accessOptions.password)
     return try ResolvedDevice.withSessions(target: target, sourceDevice: sourceDevice) { target, namedSource in
       guard let target else {
-        let opened = try unlocker.decryptForOutlook(with: key, hardware, sourceDevice: namedSource)
+        let opened = try unlocker.decryptForOutlook(with: key, deviceKey, sourceDevice: namedSource)
         return try planBackupWithoutTarget(loaded, opened, argument: argument, expectations, in: session)
       }
       let opened = try unlocker.open(
-        with: key, hardware: hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
+        with: key, deviceKey: deviceKey, onto: DeviceKeyCandidate(.named, try target.deviceKey()), for: .planning)
       let sourceDevice = try unlocker.sourceDevice(
         of: opened.backup, named: namedSource, orTarget: target, with: key)
       let oneTimePasswords =

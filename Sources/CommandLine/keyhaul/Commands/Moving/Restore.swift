@@ -52,13 +52,13 @@ struct Restore: RunnableCommand, DecryptingCommand {
     let fileStatus = backup.fileStatus
     let loaded = try backup.open(storage: accessOptions.storage, for: .restoring, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    let hardwareKeys = try hardwareKeys(for: unlocker, loaded, onto: target, savedPlan)
+    let deviceKeys = try deviceKeys(for: unlocker, loaded, onto: target, savedPlan)
     let key = try unlocker.key(accessOptions.password)
     let opened = try unlocker.open(
-      with: key, hardware: hardwareKeys.sourceDevice, onto: hardwareKeys.target, for: .restoring)
+      with: key, deviceKey: deviceKeys.sourceDevice, onto: deviceKeys.target, for: .restoring)
     unlocker.warnIfUnsealed()
     let prepared = PreparedRestore(
-      loaded: loaded, opened: opened, targetIdentifier: hardwareKeys.targetIdentifier, policy: policy,
+      loaded: loaded, opened: opened, targetIdentifier: deviceKeys.targetIdentifier, policy: policy,
       selection: selection, savedPlan: savedPlan)
     let confirmation = RestoreConfirmation(
       prepared: prepared, acceptsDamage: acceptDamage, isPlanned: savedPlan != nil,
@@ -75,11 +75,11 @@ struct Restore: RunnableCommand, DecryptingCommand {
   }
 
   /// The hardware keys for decrypting a backup and encrypting its items for the target.
-  private struct HardwareKeys {
+  private struct DeviceKeys {
     /// The target's key; `nil` if the target is a Simulator.
-    let target: HardwareKey?
+    let target: DeviceKeyCandidate?
     /// The source device's key; `nil` if it is not available.
-    let sourceDevice: HardwareKey?
+    let sourceDevice: DeviceKeyCandidate?
     /// The target's identifier; `nil` if the target is a Simulator.
     let targetIdentifier: String?
   }
@@ -88,14 +88,14 @@ struct Restore: RunnableCommand, DecryptingCommand {
   ///
   /// The device's file lock is not held while the user types. Afterwards, `PreparedRestore` checks that the target is
   /// still the same device.
-  private func hardwareKeys(
+  private func deviceKeys(
     for unlocker: BackupUnlocker, _ loaded: LoadedBackup, onto target: ResolvedTarget, _ savedPlan: SavedPlan?
-  ) throws -> HardwareKeys {
+  ) throws -> DeviceKeys {
     try target.withTarget(.reading) { openTarget in
       try PreparedRestore.check(openTarget, loaded, savedPlan)
-      return HardwareKeys(
-        target: try openTarget.device.map { HardwareKey(.named, try $0.deviceKey()) },
-        sourceDevice: try unlocker.hardwareKey(excluding: openTarget.device),
+      return DeviceKeys(
+        target: try openTarget.device.map { DeviceKeyCandidate(.named, try $0.deviceKey()) },
+        sourceDevice: try unlocker.deviceKey(excluding: openTarget.device),
         targetIdentifier: openTarget.identifier)
     }
   }

@@ -81,12 +81,12 @@ struct Why: RunnableCommand, DecryptingCommand {
     let loaded = try backup.open(storage: accessOptions.storage, for: target == nil ? .reading : .planning, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
     // The target's file lock is not held while the user types, so its hardware key is read before.
-    let hardware = try ResolvedDevice.withSessions(target: target) { target, _ in
-      try unlocker.hardwareKey(excluding: target)
+    let deviceKey = try ResolvedDevice.withSessions(target: target) { target, _ in
+      try unlocker.deviceKey(excluding: target)
     }
     let key = try unlocker.key(accessOptions.password)
     return try ResolvedDevice.withSessions(target: target) { target, _ in
-      let opened = try Self.decrypt(with: unlocker, key, hardware, onto: target)
+      let opened = try Self.decrypt(with: unlocker, key, deviceKey, onto: target)
       let sourceDevice = try unlocker.sourceDevice(excluding: target)
       defer { sourceDevice?.invalidate() }
       let restore = try target.map {
@@ -106,13 +106,13 @@ struct Why: RunnableCommand, DecryptingCommand {
 
   /// Decrypts the backup with the target's hardware key, if there is a target.
   private static func decrypt(
-    with unlocker: BackupUnlocker, _ key: BackupKey, _ hardware: HardwareKey?, onto target: DeviceSession?
+    with unlocker: BackupUnlocker, _ key: BackupKey, _ deviceKey: DeviceKeyCandidate?, onto target: DeviceSession?
   ) throws -> BackupUnlocker.BackupForDevice {
     guard let target else {
-      return .init(backup: try unlocker.open(with: key, hardware: hardware, for: .planning), sourceDeviceName: nil)
+      return .init(backup: try unlocker.open(with: key, deviceKey: deviceKey, for: .planning), sourceDeviceName: nil)
     }
-    let targetKey = HardwareKey(.named, try target.deviceKey())
-    return try unlocker.open(with: key, hardware: hardware, onto: targetKey, for: .planning)
+    let targetKey = DeviceKeyCandidate(.named, try target.deviceKey())
+    return try unlocker.open(with: key, deviceKey: deviceKey, onto: targetKey, for: .planning)
   }
 
   /// Returns the undecryptable items with unknown attributes that the selection may include. With `--item`, returns no

@@ -72,7 +72,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
       } else if case .dump(let dump) = source {
         sides.append(dump.side(comparesWithBackup: comparesWithBackup))
       } else if let loaded = backups[index] {
-        let otherDeviceKey = devices[1 - index]?.hardwareKey
+        let otherDeviceKey = devices[1 - index]?.deviceKey
         sides.append(
           try backupSide(
             loaded, source.suggestedArgument, isSecond: index == 1, comparedWith: otherDeviceKey, &passwords,
@@ -108,7 +108,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
   // MARK: Backups
 
   private func backupSide(
-    _ loaded: LoadedBackup, _ argument: String?, isSecond: Bool, comparedWith deviceKey: HardwareKey?,
+    _ loaded: LoadedBackup, _ argument: String?, isSecond: Bool, comparedWith deviceKey: DeviceKeyCandidate?,
     _ passwords: inout DiffPasswords, in session: Session
   ) throws(CommandError) -> ComparisonSide {
     let opened = try passwords.unlock(loaded, isSecond: isSecond, decryption, comparedWith: deviceKey, in: session)
@@ -124,7 +124,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
   /// A device as one side of the comparison, with its hardware key.
   private struct DeviceSide {
     let side: ComparisonSide
-    let hardwareKey: HardwareKey
+    let deviceKey: DeviceKeyCandidate
   }
 
   private func deviceSide(
@@ -147,7 +147,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
           kind: .device, name: openDevice.name, argument: argument, deviceName: openDevice.name, items: items,
           hasKeychain: true,
           omissions: omissions, keybagDamage: nil),
-        hardwareKey: HardwareKey(.named, try openDevice.deviceKey()))
+        deviceKey: DeviceKeyCandidate(.named, try openDevice.deviceKey()))
     }
   }
 

@@ -16,7 +16,7 @@ struct DiffPasswords {
   /// The thread that derives the second backup's key. It is kept, because releasing it stops the derivation.
   private var secondKeyDerivation: BackgroundThread?
   /// The device key that the user gave. It is kept, because a file descriptor can be read only once.
-  private var givenKey: HardwareKey?
+  private var givenKey: DeviceKeyCandidate?
 
   /// The names of backups whose unusually high iteration count was accepted.
   private var namesWithAcceptedIterations: Set<String> = []
@@ -56,7 +56,8 @@ struct DiffPasswords {
   ///   - decryption: The options that provide a device key and limit the iterations.
   ///   - deviceKey: The key of the device that the backup is compared with; `nil` if the other side is not a device.
   mutating func unlock(
-    _ loaded: LoadedBackup, isSecond: Bool, _ decryption: DecryptionOptions, comparedWith deviceKey: HardwareKey?,
+    _ loaded: LoadedBackup, isSecond: Bool, _ decryption: DecryptionOptions,
+    comparedWith deviceKey: DeviceKeyCandidate?,
     in session: Session
   ) throws(CommandError) -> UnlockedBackup {
     let unlocker = BackupUnlocker(loaded, decryption, in: session)
@@ -80,7 +81,7 @@ struct DiffPasswords {
   /// A backup that is not decrypted yet, with the device key to try.
   private struct UnopenedBackup {
     let unlocker: BackupUnlocker
-    let deviceKey: HardwareKey?
+    let deviceKey: DeviceKeyCandidate?
 
     /// Opens the backup.
     ///
@@ -90,7 +91,7 @@ struct DiffPasswords {
     }
 
     func open(with key: BackupKey) throws(CommandError) -> UnlockedBackup {
-      try unlocker.open(with: key, hardware: deviceKey, for: .exporting)
+      try unlocker.open(with: key, deviceKey: deviceKey, for: .exporting)
     }
   }
 
@@ -126,13 +127,13 @@ struct DiffPasswords {
   /// Returns the device key to try first when decrypting a backup, with its fallbacks. The order is the key that the user
   /// gave, the compared device's key, and the key of the backup's source device.
   private mutating func keyToTry(
-    for unlocker: BackupUnlocker, comparedWith deviceKey: HardwareKey?
-  ) throws(CommandError) -> HardwareKey? {
+    for unlocker: BackupUnlocker, comparedWith deviceKey: DeviceKeyCandidate?
+  ) throws(CommandError) -> DeviceKeyCandidate? {
     if let givenKey {
       let fallback = if let deviceKey { deviceKey } else { try unlocker.sourceDeviceKey() }
-      return HardwareKey(.given, givenKey.key, fallback: fallback)
+      return DeviceKeyCandidate(.given, givenKey.key, fallback: fallback)
     }
-    let key = try unlocker.hardwareKey(comparedDeviceKey: deviceKey)
+    let key = try unlocker.deviceKey(comparedDeviceKey: deviceKey)
     if key?.isGuess == false { givenKey = key }
     return key
   }

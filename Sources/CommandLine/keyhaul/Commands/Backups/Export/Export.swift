@@ -154,9 +154,9 @@ struct Export: RunnableCommand, DecryptingCommand {
       throw ExportedItems.missingRevealFlag(Self.outputName(output), format, count: nil)
     }
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    let hardware = try unlocker.hardwareKey()
+    let deviceKey = try unlocker.deviceKey()
     let reader = try unlocker.reader(
-      with: try unlocker.key(accessOptions.password), hardware: hardware, for: .exporting)
+      with: try unlocker.key(accessOptions.password), deviceKey: deviceKey, for: .exporting)
     guard loaded.archive.hasKeychain else {
       throw CommandError(
         backup: KeyhaulError(.noKeychain, "it has no stored keychain file"), name: loaded.name)

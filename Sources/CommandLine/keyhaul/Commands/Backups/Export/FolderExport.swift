@@ -110,9 +110,9 @@ struct FolderExport {
       return nil
     }
     let unlocker = BackupUnlocker(loaded, command.accessOptions.decryption, in: session)
-    let hardware = try unlocker.hardwareKey()
+    let deviceKey = try unlocker.deviceKey()
     let key = try unlocker.key(command.accessOptions.password)
-    return try unlocker.classKeys(with: key, hardware: unlocker.usableKey(hardware, with: key))
+    return try unlocker.classKeys(with: key, deviceKey: unlocker.usableKey(deviceKey, with: key))
   }
 
   private func extract(

@@ -118,10 +118,10 @@ struct Inspect: CaseReportCommand {
     let derivationTime: Duration?
 
     init(_ unlocker: BackupUnlocker, _ password: PasswordFlags) throws {
-      let hardware = try unlocker.hardwareKey()
+      let deviceKey = try unlocker.deviceKey()
       let key = try unlocker.key(password)
       derivationTime = unlocker.derivationTime
-      backup = try unlocker.open(with: key, hardware: hardware)
+      backup = try unlocker.open(with: key, deviceKey: deviceKey)
       sourceDeviceItems = try unlocker.sourceDevice(of: backup, named: nil, orTarget: nil, with: key)?.items
     }
   }

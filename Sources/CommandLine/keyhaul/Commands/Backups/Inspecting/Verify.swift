@@ -169,7 +169,7 @@ struct Verify: CaseReportCommand {
     of loaded: LoadedBackup, in session: Session
   ) throws(CommandError) -> (verification: BackupVerification, deviceKey: DeviceKeyVerdict?) {
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    var triedKey = try unlocker.hardwareKey()
+    var triedKey = try unlocker.deviceKey()
     let isKeyGiven = triedKey?.isGuess == false
     let keys: ClassKeys?
     do throws(CommandError) {
@@ -178,7 +178,7 @@ struct Verify: CaseReportCommand {
         return (try verification(of: loaded, with: nil, keybagFault: fault, in: session), nil)
       }
       triedKey = unlocker.usableKey(triedKey, with: key)
-      keys = try unlocker.classKeys(with: key, hardware: triedKey)
+      keys = try unlocker.classKeys(with: key, deviceKey: triedKey)
     } catch {
       // An unusable keybag is a finding, but a wrong password is an error.
       guard error.status == .damaged else { throw error }

@@ -41,7 +41,7 @@ struct BackupCommand: RunnableCommand {
       }
       let (destination, replaces) = try BackupOutput.destination(
         output, deviceIdentifier: openDevice.record.udid, asks: !dryRun.isOn, in: session)
-      let isPublished = try openDevice.isHardwareKeyPublished(knownSeeds: WellKnownSeeds.all)
+      let isPublished = try openDevice.isDeviceKeyPublished(knownSeeds: WellKnownSeeds.all)
       let backup = try prepare(openDevice, isPublished: isPublished, in: session)
       guard !dryRun.isOn else {
         try report(backup.report, openDevice, isPublished: isPublished, written: nil, in: session)

@@ -43,7 +43,7 @@ struct DecryptedConversion {
   func run(in session: Session) throws -> CommandExitStatus {
     if writesItems { try session.prepareOutput(itemsPath, inputs: [path], asks: !command.dryRun.isOn) }
     let unlocker = BackupUnlocker(loaded, command.decryption, in: session)
-    let hardware = try unlocker.hardwareKey()
+    let deviceKey = try unlocker.deviceKey()
     let key = try unlocker.key(command.password)
     let keys = try unlocker.classKeys(with: key)
     // The copy will not show that the original is damaged.
@@ -59,7 +59,7 @@ struct DecryptedConversion {
     }
     let decryptedCopy = try decrypt(keys, in: session)
     if writesItems {
-      let reader = try unlocker.reader(with: key, hardware: hardware, for: .exporting)
+      let reader = try unlocker.reader(with: key, deviceKey: deviceKey, for: .exporting)
       try writeItems(reader, in: session)
     }
     try report(decryptedCopy, in: session)

@@ -18,13 +18,13 @@ struct DeviceKeyConfirmation {
   /// Returns the device key to try first, with its fallbacks. Rejects the command if no device key is available.
   ///
   /// - Parameter action: The action for the message: "set a password on".
-  func availableKey(to action: String) throws -> HardwareKey {
-    if let deviceKey = try unlocker.hardwareKey() { return deviceKey }
+  func availableKey(to action: String) throws -> DeviceKeyCandidate {
+    if let deviceKey = try unlocker.deviceKey() { return deviceKey }
     // A device with this name may exist, but have a different key.
     let device = "the source device" + (loaded.archive.device.name.map { ", which calls itself \($0)" } ?? "")
     throw CommandError.usage(
       "cannot \(action) \(loaded.name) without its device's key",
-      why: "without a password, the keychain's keys are wrapped with the hardware key of \(device)",
+      why: "without a password, the keychain's keys are wrapped with the device key of \(device)",
       try: "--device-key-file, or --home with the folder that contains that device")
   }
 
@@ -34,8 +34,8 @@ struct DeviceKeyConfirmation {
   ///
   /// - Returns: The key, and whether an item confirms it.
   func confirm(
-    _ deviceKey: HardwareKey, with key: BackupKey
-  ) throws -> (key: HardwareKey, isProven: Bool) {
+    _ deviceKey: DeviceKeyCandidate, with key: BackupKey
+  ) throws -> (key: DeviceKeyCandidate, isProven: Bool) {
     let opened = try openIntact(with: key, deviceKey)
     switch opened.deviceKeyVerification {
     case .proven:
@@ -46,7 +46,7 @@ struct DeviceKeyConfirmation {
       throw CommandError(
         .refused, "Keyhaul cannot confirm every class key of \(loaded.name)",
         why:
-          "the device's hardware key decrypts some items, but none of class \(HumanReadable.list(classes)); with a wrong "
+          "the device key decrypts some items, but none of class \(HumanReadable.list(classes)); with a wrong "
           + "key, those items would be lost for good",
         try: "another copy")
     case .foreign(let itemCount):
@@ -55,7 +55,7 @@ struct DeviceKeyConfirmation {
         return try confirm(fallback, with: key)
       }
       throw CommandError(
-        .refused, "this is not the hardware key of \(loaded.name)'s source device",
+        .refused, "this is not the device key of \(loaded.name)'s source device",
         why: "it decrypts none of the \(HumanReadable.count(itemCount, "item")) that need such a key",
         try: "the 0x835 key of that device")
     case .unknown, .noItems:
@@ -65,7 +65,7 @@ struct DeviceKeyConfirmation {
   }
 
   /// Decrypts the backup. Rejects a damaged backup, because new files and digests would hide the damage.
-  private func openIntact(with key: BackupKey, _ deviceKey: HardwareKey) throws(CommandError) -> UnlockedBackup {
+  private func openIntact(with key: BackupKey, _ deviceKey: DeviceKeyCandidate) throws(CommandError) -> UnlockedBackup {
     let opened: UnlockedBackup
     do throws(KeyhaulError) {
       opened = try loaded.archive.open(with: key, deviceKey: deviceKey.key, for: .rewriting)
@@ -84,7 +84,7 @@ struct DeviceKeyConfirmation {
   /// Makes sure that the user accepts a device key that no item confirms.
   ///
   /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user does not agree.
-  private func confirmUnprovenKey(_ deviceKey: HardwareKey, hasItems: Bool) throws(CommandError) {
+  private func confirmUnprovenKey(_ deviceKey: DeviceKeyCandidate, hasItems: Bool) throws(CommandError) {
     guard !acceptsUnprovenKey else { return }
     let keyDescription = deviceKey.homeDeviceName.map { "the key of \($0)" } ?? "the given device key"
     let reason = hasItems ? "no item in it needs a device key" : "it has no items"

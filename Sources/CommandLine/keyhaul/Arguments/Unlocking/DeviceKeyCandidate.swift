@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 /// A hardware key that may belong to a backup's source device. Only the items of the backup can prove this.
-final class HardwareKey: Sendable {
+final class DeviceKeyCandidate: Sendable {
   enum Source: Sendable {
     /// The user gave it with `--device-key-file` or `--device-key-fd`.
     case given
@@ -14,9 +14,9 @@ final class HardwareKey: Sendable {
   let source: Source
   let key: DeviceKey
   /// The key to try if this key decrypts nothing.
-  let fallback: HardwareKey?
+  let fallback: DeviceKeyCandidate?
 
-  init(_ source: Source, _ key: DeviceKey, fallback: HardwareKey? = nil) {
+  init(_ source: Source, _ key: DeviceKey, fallback: DeviceKeyCandidate? = nil) {
     self.source = source
     self.fallback = fallback
     self.key = key

@@ -13,19 +13,19 @@ extension BackupUnlocker {
   ///   - comparedDeviceKey: The key of the device that the user compares with the backup.
   ///   - target: The target of a restore. Its key is left out, because the restore tries it in any case.
   /// - Returns: The key; `nil` if none is available.
-  func hardwareKey(
-    comparedDeviceKey: HardwareKey? = nil, excluding target: DeviceSession? = nil
-  ) throws(CommandError) -> HardwareKey? {
+  func deviceKey(
+    comparedDeviceKey: DeviceKeyCandidate? = nil, excluding target: DeviceSession? = nil
+  ) throws(CommandError) -> DeviceKeyCandidate? {
     let comparedKey = try comparedDeviceKey.map { (comparedDeviceKey) throws(CommandError) in
-      HardwareKey(
+      DeviceKeyCandidate(
         comparedDeviceKey.source, comparedDeviceKey.key, fallback: try sourceDeviceKey(excluding: target))
     }
     guard let givenKey = try options.deviceKey(of: name, in: session) else {
       if let comparedKey { return comparedKey }
       return try sourceDeviceKey(excluding: target, isNeeded: true)
     }
-    if let comparedKey { return HardwareKey(.given, givenKey, fallback: comparedKey) }
-    return HardwareKey(.given, givenKey, fallback: try sourceDeviceKey(excluding: target))
+    if let comparedKey { return DeviceKeyCandidate(.given, givenKey, fallback: comparedKey) }
+    return DeviceKeyCandidate(.given, givenKey, fallback: try sourceDeviceKey(excluding: target))
   }
 
   /// Returns the device key to use. This is the candidate, unless the candidate belongs to another device and has a
@@ -34,7 +34,7 @@ extension BackupUnlocker {
   /// - Parameters:
   ///   - candidate: A device key with its fallbacks; `nil` if no key is available.
   ///   - backupKey: The key of the backup's password.
-  func usableKey(_ candidate: HardwareKey?, with backupKey: BackupKey) -> HardwareKey? {
+  func usableKey(_ candidate: DeviceKeyCandidate?, with backupKey: BackupKey) -> DeviceKeyCandidate? {
     // A key that Keyhaul found itself is used in any case if it has no fallback, so it is not checked.
     guard let candidate, !candidate.isGuess || candidate.fallback != nil else { return candidate }
     // If the backup cannot be read at all, the caller reports that.
@@ -47,7 +47,7 @@ extension BackupUnlocker {
 
   /// Returns the evidence about a device key: the classes whose items it decrypts.
   private func deviceKeyEvidence(
-    for candidate: HardwareKey, with backupKey: BackupKey
+    for candidate: DeviceKeyCandidate, with backupKey: BackupKey
   ) throws(KeyhaulError) -> DeviceKeyEvidence {
     try archive.reader(with: backupKey, deviceKey: candidate.key, for: .reading).hardware
   }
@@ -61,7 +61,7 @@ extension BackupUnlocker {
   }
 
   /// Reports which virtual device's key decrypted items, if Keyhaul found that device itself.
-  func reportDeviceKeySource(_ usedKey: HardwareKey?) {
+  func reportDeviceKeySource(_ usedKey: DeviceKeyCandidate?) {
     guard let device = usedKey?.homeDeviceName else { return }
     // In a backup without a password, the device key wraps every class key, so all items need it.
     let items = archive.isEncrypted ? "this-device-only items" : "its items"
@@ -76,13 +76,13 @@ extension BackupUnlocker {
   /// - Returns: The key; `nil` if there is no such device or its key cannot be read.
   func sourceDeviceKey(
     excluding target: DeviceSession? = nil, isNeeded: Bool = false
-  ) throws(CommandError) -> HardwareKey? {
+  ) throws(CommandError) -> DeviceKeyCandidate? {
     let reportUnreadable: (VirtualDevice, KeyhaulError) -> Void = isNeeded ? warnAboutUnreadableKey : { _, _ in }
     guard let openDevice = try sourceDevice(excluding: target, onUnreadable: reportUnreadable) else { return nil }
     defer { openDevice.invalidate() }
     guard let key = try? openDevice.deviceKey() else { return nil }
-    let isPublished = (try? openDevice.isHardwareKeyPublished(knownSeeds: WellKnownSeeds.all)) == true
-    return HardwareKey(.homeDirectory(name: openDevice.name, isPublished: isPublished), key)
+    let isPublished = (try? openDevice.isDeviceKeyPublished(knownSeeds: WellKnownSeeds.all)) == true
+    return DeviceKeyCandidate(.homeDirectory(name: openDevice.name, isPublished: isPublished), key)
   }
 
   /// Warns that the source device's key cannot be read, so that some items stay encrypted.
