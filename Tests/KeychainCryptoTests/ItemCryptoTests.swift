@@ -44,7 +44,7 @@ struct ItemDecryptionTests {
       } catch {
         #expect(isThisDeviceOnly)
         #expect(error.fault == .deviceBound)
-        #expect(error.reason == "the key of class 9 is wrapped with the hardware key of the device")
+        #expect(error.reason == "the key of class 9 is wrapped with the device key")
       }
     }
   }

@@ -266,7 +266,7 @@ struct SameDeviceEvidenceTests {
       items, only: only, onto: [], policy: .replace, context: RestoreContext(backupHasPassword: hasPassword))
   }
 
-  @Test("If the hardware key was tried on no item, it is unknown whether the target is the source device")
+  @Test("If the device key was tried on no item, it is unknown whether the target is the source device")
   func unknown() {
     #expect(plan([]).isSameDevice == nil)
     #expect(plan(decryptedItems([.password("a")])).isSameDevice == nil)
@@ -296,7 +296,7 @@ struct SameDeviceEvidenceTests {
   func damagedOrBound() {
     let bound = plan([failed(0, .keyUnwrapFailed)]).decisions[0]
     #expect(bound.outcome == .staysBehind(.deviceBound))
-    #expect(bound.detail == "only the hardware key of the source device can decrypt it")
+    #expect(bound.detail == "only the source device's key can decrypt it")
     let damaged = plan([failed(0, .keyUnwrapFailed), deviceProof(1)]).decisions[0]
     #expect(damaged.outcome == .unreadable(.tagMismatch))
     #expect(damaged.detail == "the item's bytes were changed; 312 bytes at 7,994")
@@ -311,8 +311,8 @@ struct SameDeviceEvidenceTests {
       plan.decisions.map(\.outcome) == [.staysBehind(.deviceBound), .migrates(.new), .unreadable(.tagMismatch)])
     #expect(
       plan.decisions[0].detail == """
-        this device's hardware key decrypts other items, but none of this item's class. Either the item's key needs \
-        another device's hardware key, or the item is damaged; Keyhaul cannot tell which; 312 bytes at 7,994
+        this device's key decrypts other items, but none of this item's class. Either the item's key needs \
+        another device's key, or the item is damaged; Keyhaul cannot tell which; 312 bytes at 7,994
         """)
     #expect(
       self.plan([otherClass, deviceProof(1, protection: .alwaysThisDeviceOnly)]).decisions[0].outcome
@@ -331,7 +331,7 @@ struct SameDeviceEvidenceTests {
     #expect(plan(items, only: [7]).decisions.isEmpty)
   }
 
-  @Test("The reason why a migratable item needs a hardware key depends on whether the backup has a password")
+  @Test("The reason why a migratable item needs a device key depends on whether the backup has a password")
   func migratable() {
     let item = failed(0, .keyUnwrapFailed, protection: .whenUnlocked)
     #expect(plan([item], hasPassword: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))

@@ -126,18 +126,18 @@ struct CopiedIdentityTests {
     for protection in TwoPhones.deviceOnly { #expect(result.outcomes[protection] == .staysBehind(.deviceBound)) }
   }
 
-  @Test("A phone with another device's keybag but not its hardware key does not start")
+  @Test("A phone with another device's keybag but not its hardware UID does not start")
   func keybag() throws {
     let phones = try TwoPhones()
     try copy(["device.json", "keybag", "memory"], from: phones.old, to: phones.new)
     #expect(throws: KeyhaulError.self) { try phones.new.openTestSession() }
   }
 
-  @Test("A phone with the source device's hardware key gets all items", arguments: [true, false])
+  @Test("A phone with the source device's hardware UID gets all items", arguments: [true, false])
   func hardware(hasPassword: Bool) throws {
     let phones = try TwoPhones(password: hasPassword ? TestSetup.password : nil)
     let path = try phones.tamperingWriter.backUp(phones.old) { _ in }
-    // The keybag is bound to the hardware key, without which the phone does not start.
+    // The keybag is bound to the hardware UID, without which the phone does not start.
     try copy(["hardware.uid", "keybag", "memory"], from: phones.old, to: phones.new)
     #expect(try phones.new.openTestSession().record.udid != phones.old.openTestSession().record.udid)
     let result = try phones.restore(path)

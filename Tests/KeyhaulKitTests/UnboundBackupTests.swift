@@ -48,7 +48,7 @@ struct UnboundBackupTests {
     #expect(unbound.blocksRestore)
     #expect(
       unbound.summary == """
-        the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device \
+        the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device key, although every device \
         does this in a backup without a password
         """)
   }

@@ -24,7 +24,7 @@ struct FailureOutputTests {
         generic password "org.example.app/device id" (when unlocked, this device) stays behind \
         in a move to a new phone from an encrypted backup
           why: device-bound: the item stays on the source device
-               only the hardware key of the source device can decrypt it
+               only the source device's key can decrypt it
           do:  \(Reason.deviceBound.explanation.action)
         """)
     #expect(

@@ -55,7 +55,7 @@ class ServedTestDevices(ServedDevices):
         description = json.loads((FIXTURES / "old-phone.json").read_text(encoding="utf-8"))
         self.device_only, self.differences = interop.device_only_identities(description), set()
 
-    def hardware_key(self, name):
+    def device_key(self, name):
         return interop.Program(self.program, self.home).device_key(name)
 
 
@@ -249,7 +249,7 @@ def check_restore(checks, devices, make_client, folder, source, target, password
 def check_backup(checks, devices, context, backup, device, password):
     """Check a client's backup with `keyhaul verify`, the device's items, other readers, and `keyhaul backup`."""
     devices.verify(backup, password)
-    key = devices.hardware_key(device)
+    key = devices.device_key(device)
     exported = [
         interop.program_item(entry)
         for entry in devices.entries(device)

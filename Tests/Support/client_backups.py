@@ -55,7 +55,7 @@ def item_problems(expected, found):
 
 
 def backup_items(folder, password, key):
-    """Read a backup in Python. Return the items that a password and a hardware key decrypt, for comparison."""
+    """Read a backup in Python. Return the items that a password and a device key decrypt, for comparison."""
     return interop.readable_items(Backup(folder, (password or "").encode(), key))
 
 

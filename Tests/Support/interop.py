@@ -120,7 +120,7 @@ class Program:
         return found["items"]
 
     def device_key(self, device):
-        """Return key 0x835 of a virtual device: sixteen bytes 01, encrypted with its hardware key."""
+        """Return key 0x835 of a virtual device: sixteen bytes 01, encrypted with its hardware UID."""
         return crypto.ecb_encrypt((self.home / device / "hardware.uid").read_bytes(), b"\x01" * 16)
 
 
@@ -363,7 +363,7 @@ def make_device(checks, work, program, fixtures):
 
 
 def check_backup_folder(checks, work, program, device_items, key, name, iterations):
-    """Check a backup folder with and without the hardware key. Without iterations, Keyhaul selects them."""
+    """Check a backup folder with and without the device key. Without iterations, Keyhaul selects them."""
     folder = work / f"keyhaul-{iterations}"
     options = [] if iterations is None else ["--rounds", iterations]
     program.run("backup", "old-phone", "-o", f"{folder}/", "--password-file", work / "password", *options)
@@ -373,7 +373,7 @@ def check_backup_folder(checks, work, program, device_items, key, name, iteratio
         unlocked.keybag.iterations, (iterations or 10_000_000, 10_000),
         f"{name}: the keybag has these iteration counts")
     check_published_readers(checks, name, folder, unlocked.keychain_file())
-    check_same_items(checks, f"{name}, password and hardware key", device_items, readable_items(unlocked))
+    check_same_items(checks, f"{name}, password and device key", device_items, readable_items(unlocked))
     password_only = Backup(folder, PASSWORD.encode())
     migratable = [item for item in device_items if item[1]["pdmn"] not in THIS_DEVICE_ONLY]
     check_same_items(checks, f"{name}, only the password", migratable, readable_items(password_only))
@@ -397,7 +397,7 @@ def check_unencrypted_backup(checks, work, program, device_items, key):
     check_seal(checks, "no password", folder, backup)
     checks.check_equal(
         {item.reason for item in backup.keychain_items()}, {"device-bound"}, "no password: every item is device-bound")
-    check_same_items(checks, "no password, hardware key", device_items, readable_items(Backup(folder, device_key=key)))
+    check_same_items(checks, "no password, device key", device_items, readable_items(Backup(folder, device_key=key)))
     checks.check(
         read_with_pyiosbackup(folder, "") == backup.keychain_file(),
         "no password: pyiosbackup extracts the keychain file")
@@ -441,7 +441,7 @@ def check_rekey(checks, work, program, device_items, key):
     check_published_readers(checks, "rekey, new password", folder, rekeyed.keychain_file(), NEW_PASSWORD)
     for reader, read in READERS.items():
         checks.check(rejects(read, folder, PASSWORD), f"rekey: {reader} rejects the old password")
-    check_same_items(checks, "rekey, password and hardware key", device_items, readable_items(rekeyed))
+    check_same_items(checks, "rekey, password and device key", device_items, readable_items(rekeyed))
     program.run("rekey", packed, *rekey_options)
     items_in_archive = readable_items(Backup(packed, NEW_PASSWORD.encode(), key))
     check_same_items(checks, "rekey of one tar.gz file", device_items, items_in_archive)

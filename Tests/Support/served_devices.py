@@ -66,7 +66,7 @@ class ServedDevices:
         return json.loads((self.home / name / "device.json").read_text())["udid"]
 
     def entries(self, source, password=None, home=None):
-        """Return the items of a device or backup, as JSON. The hardware key of a backup comes from its source device."""
+        """Return the items of a device or backup, as JSON. The device key of a backup comes from its source device."""
         arguments = ["export", str(source), "-o", "-", "--format", "json", "--reveal"]
         if password:
             arguments += ["--password-file", str(self.write_secret(password))]

@@ -34,7 +34,7 @@ struct DeviceSetTests {
     #expect(session.state == .unlocked)
   }
 
-  @Test("Two devices have different hardware keys, identifiers and serial numbers")
+  @Test("Two devices have different hardware UIDs, identifiers and serial numbers")
   func different() throws {
     let phones = try Phones()
     let (device, otherDevice) = (try phones.create("one"), try phones.create("two"))

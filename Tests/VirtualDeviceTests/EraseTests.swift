@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Erased devices")
 struct EraseTests {
-  @Test("An erased device keeps its hardware key, name, identifier and serial number, but no passcode, keys or items")
+  @Test("An erased device keeps its device key, name, identifier and serial number, but no passcode, keys or items")
   func erase() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -81,7 +81,7 @@ struct CopiedDirectoryTests {
     return try phones.home.device(DeviceName("copy"))
   }
 
-  @Test("A copy without the hardware key cannot be opened with any passcode")
+  @Test("A copy without the hardware UID cannot be opened with any passcode")
   func withoutHardware() throws {
     let phones = try Phones()
     let copy = try copy(try phones.create(), in: phones)
@@ -89,7 +89,7 @@ struct CopiedDirectoryTests {
     #expect(try code { _ = try copy.openSession() } == .deviceDamaged)
   }
 
-  @Test("A copy of a locked or unlocked device with another hardware key cannot be opened", arguments: [true, false])
+  @Test("A copy of a locked or unlocked device with another hardware UID cannot be opened", arguments: [true, false])
   func withOtherHardware(_ isLocked: Bool) throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -99,7 +99,7 @@ struct CopiedDirectoryTests {
     #expect(try code { try copy.openSession().unlock("1234") } == .deviceDamaged)
   }
 
-  @Test("A copy with another hardware key and its keybag cannot decrypt the items")
+  @Test("A copy with another hardware UID and its keybag cannot decrypt the items")
   func withOtherHardwareAndBag() throws {
     let phones = try Phones()
     let device = try phones.create()

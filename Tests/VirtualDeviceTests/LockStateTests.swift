@@ -131,7 +131,7 @@ struct MemoryTests {
     if device.has(.memory) {
       let wrapped = Array(try device.read(.memory).dropFirst("keyhaul-memory/1\n".utf8.count))
       guard let memory = try KeyWrap.unwrap(wrapped, with: Secret(copying: try device.read(.hardware))) else {
-        Issue.record("the hardware key does not unwrap the memory file")
+        Issue.record("the hardware UID does not unwrap the memory file")
         return contents
       }
       contents.append(memory.withBytes { bytes in bytes.map { $0 } })
@@ -158,7 +158,7 @@ struct MemoryTests {
     #expect(Set(keys.keys.filter { !contains(keys[$0] ?? [], in: contents) }) == [1, 6, 9, 12])
   }
 
-  @Test("A restart removes all keys from the files, and the hardware key unwraps only classes 4, 8 and 11")
+  @Test("A restart removes all keys from the files, and the device key unwraps only classes 4, 8 and 11")
   func restart() throws {
     let phones = try Phones()
     let device = try phones.create()

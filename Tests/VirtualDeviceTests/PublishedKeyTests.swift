@@ -7,7 +7,7 @@ import Testing
 
 @testable import VirtualDevice
 
-@Suite("Hardware keys of devices from fixtures")
+@Suite("Device keys of devices from fixtures")
 struct PublishedKeyTests {
   private func fixture(seed: String = "\"seed\": 7,") throws -> DeviceFixture {
     let text = """
@@ -38,7 +38,7 @@ struct PublishedKeyTests {
     }
   }
 
-  @Test("A device with published keys has the published hardware key and records this")
+  @Test("A device with published keys has the published device key and records this")
   func published() throws {
     let (phones, otherPhones) = (try Phones(), try Phones(seed: "others"))
     let device = try phones.home.create(from: fixture(), keys: .published)
@@ -64,7 +64,7 @@ struct PublishedKeyTests {
     #expect(try !device.openSession(.reading).record.hasPublishedDeviceKey)
   }
 
-  @Test("A published hardware key of an earlier version is recognized by a known seed")
+  @Test("A published device key of an earlier version is recognized by a known seed")
   func earlierVersion() throws {
     let phones = try Phones()
     for name in ["sample", "twin"] {
@@ -80,7 +80,7 @@ struct PublishedKeyTests {
     #expect(try unseeded.openSession(.reading).isDeviceKeyPublished())
   }
 
-  @Test("The hardware key of a device without a fixture is not published")
+  @Test("The device key of a device without a fixture is not published")
   func withoutFixture() throws {
     let phones = try Phones()
     let device = try phones.create("sample")
@@ -89,7 +89,7 @@ struct PublishedKeyTests {
 
   /// Computed independently: the key is bytes 22 to 53 of the SHA-256 digests of "device-fixture/1 20261120 old-phone"
   /// and the block number as 8 bytes (Python: `hashlib.sha256(seed + n.to_bytes(8, "big")).digest()`).
-  @Test("The published hardware key equals one computed independently from seed and name")
+  @Test("The published hardware UID equals one computed independently from seed and name")
   func independentValue() throws {
     let uid = try DeviceFixture.publishedHardware(seed: 20_261_120, name: "old-phone").withBytes { Array($0) }
     #expect(uid == (try [UInt8](hex: "3ac855a2c46f9a2b43c3320b3552091227bdb5f6e04ceac41d4dea0087750951")))

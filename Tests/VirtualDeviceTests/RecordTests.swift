@@ -148,7 +148,7 @@ struct DamagedDeviceTests {
     #expect(try code { _ = try device.openSession() } == .deviceDamaged)
   }
 
-  @Test("A hardware key of another length is rejected", arguments: [0, 31, 33])
+  @Test("A hardware UID of another length is rejected", arguments: [0, 31, 33])
   func hardwareLength(_ length: Int) throws {
     let phones = try Phones()
     let device = try phones.create()

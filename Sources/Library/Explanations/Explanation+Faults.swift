@@ -97,7 +97,7 @@ extension Explanation {
       makePage(
         kind, "class keys are not bound to the device, although every device binds them",
         rule:
-          "A device wraps the keys of this-device-only items with its hardware key. In a backup without a password, it "
+          "A device wraps the keys of this-device-only items with its device key. In a backup without a password, it "
           + "wraps every keychain key this way.",
         effect:
           "If the backup has a password, items with these keys can be decrypted on any device. If the backup has no "

@@ -19,8 +19,7 @@ extension Reason {
     case .backupNotEncrypted:
       Explanation(
         id: rawValue, headline: "the backup has no password, so only the source device can decrypt its keychain",
-        rule: "Without a backup password, every keychain key in the backup is wrapped with the hardware key of the "
-          + "source device.",
+        rule: "Without a backup password, every keychain key in the backup is wrapped with the source device's key.",
         effect: "No keychain item moves to another device. All of them can be restored to the same device.",
         action: "Make a new backup of the source device with a password, and restore that backup.",
         otherWays:

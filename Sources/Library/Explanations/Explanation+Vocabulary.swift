@@ -10,7 +10,7 @@ extension Explanation {
     PublishedStep.backupPassword, PublishedStep.newPhone,
     Explanation(
       id: "source-device", headline: "the device that made the backup, or whose keychain is reported",
-      rule: "Info.plist names the source device of a backup, but only the device's hardware key proves it.",
+      rule: "Info.plist names the source device of a backup, but only the device key proves it.",
       effect: "Only the source device can restore this-device-only items, or any item of a backup without a password.",
       action: "Keep the source device until the target device works."),
     Explanation(
@@ -20,14 +20,14 @@ extension Explanation {
       action: "Run plan before restore to see what changes on the target device."),
     Explanation(
       id: "migratable", headline: "an item whose class allows it to move to another device",
-      rule: "The classes ak, ck and dk are migratable: their keys need the backup's password, but no hardware key.",
+      rule: "The classes ak, ck and dk are migratable: their keys need the backup's password, but no device key.",
       effect: "If the backup has a password, the item moves to any device.",
       action: "Make a backup with a password.",
       source: "Apple Platform Security, \"Keybags for Data Protection\""),
     Explanation(
       id: "this-device-only", headline: "an item whose class ties it to its device",
-      rule: "The keys of the classes aku, cku and dku also need the hardware key of the source device. Items of the "
-        + "class akpu are never in a backup.",
+      rule: "The keys of the classes aku, cku and dku also need the source device's key. Items of the class "
+        + "akpu are never in a backup.",
       effect: "The item can be restored only to its source device.", action: "Sign in again on a new device.",
       source: "Apple Platform Security, \"Keybags for Data Protection\""),
     Explanation(
@@ -71,15 +71,15 @@ extension Explanation {
       source: "Apple Platform Security, \"Keybags for Data Protection\""),
     Explanation(
       id: "class-key", headline: "the key of a protection class, which decrypts the keys of its items and files",
-      rule: "In a backup, class keys are wrapped with the password, with the source device's hardware key, or both.",
+      rule: "In a backup, class keys are wrapped with the password, with the source device's key, or both.",
       effect: "An item can be decrypted only if the key of its class can be unwrapped.",
       action: "Show how each class key is wrapped with \"inspect --keybag\".",
       source: "Apple Platform Security, \"Keybags for Data Protection\"; RFC 3394"),
     Explanation(
-      id: "device-key", headline: "a device's hardware key (0x835)",
+      id: "device-key", headline: "the key that binds items to their device (0x835)",
       rule: "The device derives it from a key in its hardware. The keys of this-device-only classes are wrapped with "
         + "it.",
-      effect: "Whoever has the source device's hardware key can decrypt its this-device-only items.",
+      effect: "Whoever has the source device's key can decrypt its this-device-only items.",
       action: "If you have it, pass it with --device-key-file. Keyhaul finds a virtual device's key in the device "
         + "folder."),
     Explanation(
@@ -93,7 +93,7 @@ extension Explanation {
       rule: "Every item in a backup is encrypted, including its name. Reports call an item encrypted if no available "
         + "key decrypts it.",
       effect: "The report shows the item's number, kind and class, but not its name.",
-      action: "Pass the backup's password, or the source device's hardware key with --device-key-file."),
+      action: "Pass the backup's password, or the source device's key with --device-key-file."),
     Explanation(
       id: "manifest", headline: "the list of a backup's files: Manifest.db, or Manifest.mbdb up to iOS 9",
       rule: "The manifest maps each domain and path to a stored file. Manifest.plist is a different file: "
@@ -160,11 +160,11 @@ extension Explanation {
       action: "Seal a backup so that later changes can be detected."),
     Explanation(
       id: "proven", headline: "a value of device_key: the given device key is right",
-      rule: "The key decrypts items of every protection class that needs a device's hardware key.",
+      rule: "The key decrypts items of every protection class that needs a device key.",
       effect: "The key is that of the source device of these items.", action: "Nothing."),
     Explanation(
       id: "divided", headline: "a value of device_key: the given device key decrypts only some of the items",
-      rule: "The key decrypts items of some protection classes that need a hardware key, and no item of others.",
+      rule: "The key decrypts items of some protection classes that need a device key, and no item of others.",
       effect: "The other items may be damaged, or come from another device. verify exits with 3.",
       action: "Compare the backup with another copy."),
     Explanation(

@@ -75,7 +75,7 @@ struct VerificationTests {
         == .init(
           listed: 4, present: 4, emptyWithoutPayload: 1, withMatchingDigest: 2, withoutDigest: 1, withValidPadding: 2))
     #expect(verification.detail(of: .keybag) == "11 of 11 class keys can be unwrapped")
-    #expect(verification.detail(of: .items) == "2 of 3 can be decrypted, 1 needs a device's hardware key")
+    #expect(verification.detail(of: .items) == "2 of 3 can be decrypted, 1 needs a device key")
   }
 
   @Test("With the source device's key, all items are checked")
@@ -236,7 +236,7 @@ struct VerificationTests {
     let text = try #require(verification.detail(of: .items))
     #expect(
       text.hasPrefix(
-        "1 of 3 can be decrypted, 1 needs a device's hardware key, 1 cannot be decrypted: item 1, tag-mismatch (blob"
+        "1 of 3 can be decrypted, 1 needs a device key, 1 cannot be decrypted: item 1, tag-mismatch (blob"
       ))
   }
 

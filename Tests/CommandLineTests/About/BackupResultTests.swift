@@ -21,7 +21,7 @@ struct BackupResultTests {
   @Test("The page of the result `whole` says that items which need a device key were not checked")
   func whole() throws {
     let action = try Explain.explanation(of: "whole").action
-    #expect(action.hasPrefix("If items need a hardware key, they were not checked: keep another copy"), "\(action)")
+    #expect(action.hasPrefix("If items need a device key, they were not checked: keep another copy"), "\(action)")
   }
 
   @Test("The words of the columns device_key, seal and state have pages too")

@@ -84,7 +84,7 @@ struct DecryptionTests {
       #expect(try !sandbox.keyhaul("\(line) --password-file .bp -q").errors.contains(note))
     }
     let plan = try sandbox.succeed("plan b --to new-phone --password-file .bp")
-    #expect(plan.contains("this-device-only items: names decrypted with the hardware key of old-phone"))
+    #expect(plan.contains("this-device-only items: names decrypted with the device key of old-phone"))
     // The user named the compared device, so no note is needed.
     let compared = try sandbox.keyhaul("diff b old-phone --password-file .bp")
     #expect(!compared.errors.contains("were decrypted with the key of"))
@@ -100,7 +100,7 @@ struct DecryptionTests {
     let warning = """
       warning: the key of old-phone cannot be read: this-device-only items in b cannot
                be decrypted
-        why: the device is damaged: its hardware key (hardware.uid) is missing
+        why: the device is damaged: its hardware UID (hardware.uid) is missing
         try: delete the device and restore a backup of it to a new one
 
       """

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Forged backups in place of an encrypted backup")
 struct ForgedBackupTests {
-  /// The key with which the forger wraps class keys, in place of a device's hardware key.
+  /// The key with which the forger wraps class keys, in place of a device key.
   private static let forgedDeviceKey = [UInt8](repeating: 1, count: 16)
 
   /// Writes a backup without using a device. Without a password, anyone can write such a backup.
@@ -35,9 +35,9 @@ struct ForgedBackupTests {
   /// Creates a keybag, and unlocks it.
   ///
   /// On a device, the keys of the file classes (1 to 4) in a backup are wrapped with the password only. The keys of the
-  /// keychain classes (6 to 11) are also wrapped with the device's hardware key, with one exception: in a backup with a
+  /// keychain classes (6 to 11) are also wrapped with the device key, with one exception: in a backup with a
   /// password, the keys of the classes that may move to another device (6, 7 and 8) are not. Therefore anyone can
-  /// decrypt all items of a backup without a password if the wrap with the hardware key is missing.
+  /// decrypt all items of a backup without a password if the wrap with the device key is missing.
   private func makeKeybag(
     password: String?, classesWithoutDeviceKey: Set<UInt32>, random: SeededRandomSource
   ) throws -> (Keybag, ClassKeys) {
@@ -83,8 +83,8 @@ struct ForgedBackupTests {
 
   private static let refused = CommandExitStatus.refused.code
   private static let reason = """
-    the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device does \
-    this in a backup without a password: their items can be decrypted without any device's hardware key; the backup \
+    the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device key, although every device does \
+    this in a backup without a password: their items can be decrypted without a device key; the backup \
     has no password, according to Manifest.plist, so anyone can decrypt them, and anyone could have written them
     """
 
@@ -170,7 +170,7 @@ struct ForgedBackupTests {
   func encrypted() throws {
     let sandbox = try PhoneSandbox()
     try forge(in: sandbox, to: "b", password: PhoneSandbox.password, classesWithoutDeviceKey: [6, 7, 8, 9])
-    let reason = "the key of class 9 in its keybag is not wrapped with a device's hardware key"
+    let reason = "the key of class 9 in its keybag is not wrapped with a device key"
     for line in ["inspect b", "plan b --to new-phone", "restore b --to new-phone -n", "export b -o -"] {
       let outcome = try sandbox.keyhaul("\(line) --password-file .bp")
       #expect(outcome.status == 0 && unwrapped(outcome.errors).contains(reason), "\(line): \(outcome)")

@@ -232,7 +232,7 @@ struct SimulatorCommandTests {
     #expect(try sandbox.run("keyhaul verify Devices/UDID").status == 0)
     let refusals: [(flags: String, message: String)] = [
       ("--plan .bp", "--plan applies only to devices"),
-      ("--device-key-file .bp", "a hardware key applies only to devices"), ("", "must be confirmed"),
+      ("--device-key-file .bp", "a device key applies only to devices"), ("", "must be confirmed"),
     ]
     for (flags, message) in refusals {
       let refused = try sandbox.run("\(restore.replacing("UDID", with: "unchanged")) \(flags)")

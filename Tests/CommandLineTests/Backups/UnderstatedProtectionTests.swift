@@ -79,15 +79,15 @@ struct UnderstatedProtectionTests {
       backup: "plain/",
       message: "says that it is encrypted, but it is not", refusal: 14),
     Tampering(
-      testDescription: "a migratable class is marked as also wrapped with the hardware key (WRAP 2 becomes 3)",
+      testDescription: "a migratable class is marked as also wrapped with the device key (WRAP 2 becomes 3)",
       apply: setWrap([.device, .password], ofClasses: [7]),
       message:
-        "the key of class 7 in its keybag is wrapped with a device's hardware key. No device does this in a backup "
+        "the key of class 7 in its keybag is wrapped with a device key. No device does this in a backup "
         + "with a password, and it makes migratable items appear to stay behind", refusal: 13),
     Tampering(
-      testDescription: "all migratable classes are marked as also wrapped with the hardware key (WRAP 2 becomes 3)",
+      testDescription: "all migratable classes are marked as also wrapped with the device key (WRAP 2 becomes 3)",
       apply: setWrap([.device, .password], ofClasses: [6, 7, 8]),
-      message: "the keys of classes 6, 7 and 8 in its keybag are wrapped with a device's hardware key", refusal: 13),
+      message: "the keys of classes 6, 7 and 8 in its keybag are wrapped with a device key", refusal: 13),
     Tampering(
       testDescription: "a device-bound class key is not wrapped with the password (WRAP 3 becomes 1)",
       apply: setWrap(.device, ofClasses: [9], cuttingKeysTo: 32),
@@ -95,9 +95,9 @@ struct UnderstatedProtectionTests {
         + "does this", refusal: 13
     ),
     Tampering(
-      testDescription: "device-bound class keys are not wrapped with the hardware key (WRAP 3 becomes 2)",
+      testDescription: "device-bound class keys are not wrapped with the device key (WRAP 3 becomes 2)",
       apply: setWrap(.password, ofClasses: [5, 9, 10, 11]),
-      message: "the keys of classes 5, 9, 10 and 11 in its keybag are not wrapped with a device's hardware key",
+      message: "the keys of classes 5, 9, 10 and 11 in its keybag are not wrapped with a device key",
       refusal: nil),
     Tampering(
       testDescription: "DPIC lowered", apply: { try $0.setIterations(40, in: "DPIC", of: "b") },

@@ -92,7 +92,7 @@ struct UnexpectedPasswordTests {
     #expect(
       outcome.status == 0
         && unwrapped(outcome.output).hasSuffix(
-          "its 1 item needs a device's hardware key (the backup names solo)."),
+          "its 1 item needs a device key (the backup names solo)."),
       "\(outcome)")
   }
 

@@ -86,7 +86,7 @@ struct UnprovenKeyTests {
     let sandbox = try Self.sandbox("--account anna --protection when-unlocked-this-device")
     let withWrongKey = try sandbox.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")
     #expect(
-      withWrongKey.status == 14 && withWrongKey.errors.contains("this is not the hardware key"), "\(withWrongKey)")
+      withWrongKey.status == 14 && withWrongKey.errors.contains("this is not the device key"), "\(withWrongKey)")
     // A change of the password uses no device key, so the flag is rejected.
     let withoutKey = try sandbox.keyhaul(
       "rekey b --password-file .bp --new-password-file .bp --rounds 2 --accept-unproven-key")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Published hardware keys")
+@Suite("Published device keys")
 struct PublishedKeyTests {
   /// Returns the number of items in `b.tar` that cannot be decrypted.
   private func undecryptableCount(in sandbox: DeviceSandbox, _ flags: String = "") throws -> Int {
@@ -35,14 +35,14 @@ struct PublishedKeyTests {
     try sandbox.run("chmod 600 .bp")
     let created = try sandbox.run("keyhaul device create old-phone --from old-phone --published-hardware-key")
     #expect(
-      created.status == 0 && created.errors.hasPrefix("warning: anyone can compute the hardware key of old-phone\n"))
+      created.status == 0 && created.errors.hasPrefix("warning: anyone can compute the device key of old-phone\n"))
     try checkWarnings(in: sandbox)
     let withoutSource = try sandbox.run("keyhaul device create x --published-hardware-key")
     #expect(
       withoutSource.status == 64 && withoutSource.errors.hasPrefix("error: --published-hardware-key needs --from\n"))
   }
 
-  @Test("A published hardware key is recognized even in a record from an earlier version, which does not state it")
+  @Test("A published device key is recognized even in a record from an earlier version, which does not state it")
   func earlierVersion() throws {
     let sandbox = try DeviceSandbox()
     try Data("correct horse\n".utf8).write(to: sandbox.home.appending(path: ".bp"))
@@ -59,7 +59,7 @@ struct PublishedKeyTests {
   /// folder.
   private func checkWarnings(in sandbox: DeviceSandbox) throws {
     let shown = try sandbox.run("keyhaul device show old-phone").output
-    #expect(shown.contains("hardware key") && shown.contains("published: anyone can compute it"), "\(shown)")
+    #expect(shown.contains("device key") && shown.contains("published: anyone can compute it"), "\(shown)")
     #expect(try sandbox.run("keyhaul device show old-phone --json").output.contains(#""published_hardware_key": true"#))
     #expect(try sandbox.run("keyhaul device list --json").output.contains(#""published_hardware_key": true"#))
     let backups: [(flags: String, message: String)] = [
@@ -73,7 +73,7 @@ struct PublishedKeyTests {
       for dryRunFlag in ["-n", ""] {
         let outcome = try sandbox.run("keyhaul backup old-phone -o b.tar --yes \(flags) \(dryRunFlag)")
         let errors = unwrapped(outcome.errors)
-        #expect(outcome.status == 0 && errors.contains("warning: \(message) why: the hardware key"), "\(outcome)")
+        #expect(outcome.status == 0 && errors.contains("warning: \(message) why: the device key"), "\(outcome)")
         #expect(!outcome.errors.contains("can be decrypted only on"))
       }
     }

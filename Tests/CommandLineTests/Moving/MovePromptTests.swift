@@ -105,7 +105,7 @@ struct MovePromptTests {
         made [..] by old-phone · encrypted · 18 items
         new-phone: unlocked, passcode set, 3 items
         existing items: replace, as iOS does (--existing replace)
-        this-device-only items: names decrypted with the hardware key of old-phone
+        this-device-only items: names decrypted with the device key of old-phone
 
       Removed from new-phone (1)
         - generic      mine · me

@@ -31,7 +31,7 @@ struct OutlookTests {
       text.contains(
         "Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not. After an erase, 18 of them are restored to "
           + "old-phone and 4 are not."), "\(text)")
-    #expect(text.contains("Keyhaul tried to decrypt every item. For old-phone, it used the hardware key of old-phone."))
+    #expect(text.contains("Keyhaul tried to decrypt every item. For old-phone, it used the device key of old-phone."))
     for name in ["wallet · card 4", "ssh work laptop", "SecureObjectSync · peer key", "bank.example · vault key"] {
       #expect(text.contains(name), "\(name)")
     }
@@ -88,8 +88,8 @@ struct OutlookTests {
     #expect(text.contains("x never in a backup not known not known"))
     #expect(
       text.contains(
-        "it judged 4 items by class, because the hardware key that decrypts them is not available"))
-    #expect(!text.contains("it used the hardware key"))
+        "it judged 4 items by class, because the device key that decrypts them is not available"))
+    #expect(!text.contains("it used the device key"))
     let document = try sandbox.object(sandbox.succeed("plan b.tar --json \(Self.passwordFlag)"))
     let sameDevice = outlook(in: document, isSameDevice: true)
     #expect(sameDevice["arrives"] as? Int == 14 && sameDevice["expected"] as? Int == 4)

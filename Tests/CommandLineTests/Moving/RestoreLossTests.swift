@@ -27,7 +27,7 @@ struct RestoreLossTests {
     let expectedLines = [
       "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 18 items",
       "  new-phone: unlocked, passcode set, 3 items", "  existing items: replace, as iOS does (--existing replace)",
-      "  this-device-only items: names decrypted with the hardware key of old-phone", "",
+      "  this-device-only items: names decrypted with the device key of old-phone", "",
       "Newer on new-phone, but overwritten by b.tar (1)",
       "  ~ generic      AirPort · Home  after first unlock",
       "      on the target: [..]; in the backup: [..]; the existing item is",

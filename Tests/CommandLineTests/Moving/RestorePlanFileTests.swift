@@ -72,7 +72,7 @@ struct RestorePlanFileTests {
     (#""removed": 1"#, #""removed": 0"#), (#""total": 18"#, #""total": 19"#),
     (#""device-bound": 4"#, #""device-bound": 5"#), (#""name": "new-phone""#, #""name": "old-phone""#),
     (#""digest": "sha256:"#, #""digest": "sha256:0"#), (#""revision": "r3""#, #""revision": "r2""#),
-    (#""detail": "only the hardware key"#, #""detail": "only the key"#),
+    (#""detail": "only the source device's key"#, #""detail": "only the key"#),
   ]
 
   @Test("An edited plan is rejected")

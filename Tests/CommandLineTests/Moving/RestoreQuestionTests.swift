@@ -36,7 +36,7 @@ struct RestoreQuestionTests {
           "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 2 items",
           "  new-phone: unlocked, passcode set, 2 items",
           "  existing items: merge; the newer item is kept (--existing merge)",
-          "  this-device-only items: names decrypted with the hardware key of old-phone", "",
+          "  this-device-only items: names decrypted with the device key of old-phone", "",
           "2 will move (2 new), 0 cannot be read, 0 removed.", "Add 2 items to new-phone? [y/N] n",
         ]), "\(stopped.terminal)")
     #expect(try sandbox.contents(of: "new-phone") == deviceBefore)

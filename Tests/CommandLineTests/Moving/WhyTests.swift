@@ -102,12 +102,12 @@ struct WhyTests {
     }
     #expect(
       try why("--account 'push token' --to new-phone").contains(
-        "old-phone's hardware key decrypts it"))
+        "old-phone's key decrypts it"))
     #expect(
       try why("--item 3 --home elsewhere").contains("(encrypted, item 3)\" Class after first unlock, this device"))
     #expect(
       try why("--item 3 --home elsewhere").contains(
-        "it cannot be decrypted with the available keys: only the hardware key of the source device can"))
+        "it cannot be decrypted with the available keys: only the source device's key can"))
     #expect(
       try why("--account 'push token' --home elsewhere").contains(
         "No item in b.tar matches. 3 encrypted items may match. inspect --list shows their numbers; "

@@ -207,12 +207,12 @@ struct LeakTests {
     // Temporary files were searched too.
     #expect(contents.keys.contains { $0.hasPrefix("the file") && $0.contains(".tmp") })
     #expect(Self.plantedSecrets.locations(in: contents) == [])
-    // A device's folder contains its hardware key, because there is no chip.
-    var hardwareKeys = PlantedSecrets()
+    // A device's folder contains its hardware UID, because there is no chip.
+    var hardwareUIDs = PlantedSecrets()
     for device in ["old-phone", "new-phone"] {
-      hardwareKeys.add("the hardware key of \(device)", try sandbox.read("devices/\(device)/hardware.uid"))
+      hardwareUIDs.add("the hardware UID of \(device)", try sandbox.read("devices/\(device)/hardware.uid"))
     }
-    #expect(hardwareKeys.locations(in: contents.filter { !$0.key.hasSuffix("hardware.uid") }) == [])
+    #expect(hardwareUIDs.locations(in: contents.filter { !$0.key.hasSuffix("hardware.uid") }) == [])
   }
 
   /// Runs all command lines in their modes, and returns what they print.
@@ -265,10 +265,10 @@ struct LeakTests {
     var contents = try watcher.contents().filter { !$0.key.contains("revealed") }
     contents["the printed output"] = printed
     #expect(planted.locations(in: contents) == [])
-    // As a control, check that the search does find a hardware key.
+    // As a control, check that the search does find a hardware UID.
     let uid = try sandbox.read("devices/old-phone/hardware.uid")
-    var hardwareKey = PlantedSecrets()
-    hardwareKey.add("the hardware key", uid)
-    #expect(hardwareKey.locations(in: ["file": Data(uid)]) == ["the hardware key in file"])
+    var hardwareUID = PlantedSecrets()
+    hardwareUID.add("the hardware UID", uid)
+    #expect(hardwareUID.locations(in: ["file": Data(uid)]) == ["the hardware UID in file"])
   }
 }

@@ -75,7 +75,7 @@ struct FourDigitStory {
     #expect(phone.perform { keys.readKey(named: "key") }.status == errSecItemNotFound)
   }
 
-  @Test("A copied device directory without its hardware key, or with another device's, cannot be unlocked")
+  @Test("A copied device directory without its hardware UID, or with another device's, cannot be unlocked")
   func copiedDirectory() throws {
     let phone = try phone("0007")
     let otherPhone = try self.phone("1234")

@@ -242,11 +242,11 @@ def wrapping_faults():
                       edit_record(b"WRAP", replace_with(encoded_number(2))), "item 3")
     yield Fault("keybag-open-to-everybody", "no password, and classes 6 to 8 are wrapped only with the empty password",
                 {"inspect": SUCCESS, "verify": REFUSED, "plan": REFUSED},
-                ("classes 6, 7 and 8", "not wrapped with a device's hardware key"), base="plain-unbound")
+                ("classes 6, 7 and 8", "not wrapped with a device key"), base="plain-unbound")
     yield Fault(
         "keybag-bound-to-no-device", "classes 9 to 11 are wrapped only with the password",
         {"inspect": SUCCESS, "verify": DAMAGED, "plan": SUCCESS},
-        ("classes 9, 10 and 11", "not wrapped with a device's hardware key"), base="encrypted-unbound")
+        ("classes 9, 10 and 11", "not wrapped with a device key"), base="encrypted-unbound")
     yield class_fault("wrap-7-says-1", "class 7 is marked as wrapped only with the device key", DAMAGED, 7,
                       edit_record(b"WRAP", replace_with(encoded_number(1))))
     yield class_fault(

@@ -238,7 +238,7 @@ extension KeychainClient {
     }
   }
 
-  /// Erases all content and settings. The hardware key stays. When a backup of the device is restored, the device
+  /// Erases all content and settings. The device key stays. When a backup of the device is restored, the device
   /// therefore still counts as the backup's source device.
   ///
   /// - Throws: The errors of `withSession`, such as `.deviceBusy`.

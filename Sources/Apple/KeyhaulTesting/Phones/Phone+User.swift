@@ -49,7 +49,7 @@ extension Phone {
     passcode = nil
   }
 
-  /// Erases all content and settings, including the passcode. The hardware key stays, so a restore of the phone's own
+  /// Erases all content and settings, including the passcode. The device key stays, so a restore of the phone's own
   /// backup is still a restore to the same phone.
   ///
   /// - Throws: `.underlying` if a file operation fails.

@@ -34,7 +34,7 @@ struct Demo: RunnableCommand {
         "device create new-phone --from new-phone --passcode-file new.pin", "device list", "item find old-phone",
       ]),
     Step(
-      title: "A backup without a password. None of its items can move: its keys need old-phone's hardware key.",
+      title: "A backup without a password. None of its items can move: its keys need old-phone's device key.",
       commands: ["backup old-phone -o plain.backup/ --no-password", "plan plain.backup/ --to new-phone"]),
     Step(
       title: "A backup with a password. Items that are not bound to old-phone can move.",

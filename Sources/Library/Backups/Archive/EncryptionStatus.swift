@@ -114,7 +114,7 @@ struct ManifestContradictions {
     var clauses: [String] = []
     if !deviceBound.isEmpty {
       clauses.append(
-        "\(subject(deviceBound)) wrapped with a device's hardware key. No device does this in a backup with a "
+        "\(subject(deviceBound)) wrapped with a device key. No device does this in a backup with a "
           + "password, and it makes migratable items appear to stay behind")
     }
     if !withoutPassword.isEmpty {

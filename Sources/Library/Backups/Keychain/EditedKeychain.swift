@@ -179,12 +179,12 @@ package final class EditedKeychain {
       guard backup.deviceKeyVerification == .proven else {
         throw ItemEditError(
           .deviceKeyUnproven(keyClass),
-          "its class key needs a hardware key, and no item of the backup proves that the available one is the source "
+          "its class key needs a device key, and no item of the backup proves that the available one is the source "
             + "device's")
       }
     case .deviceBound:
       throw ItemEditError(
-        .classKeyMissing(keyClass), "the key of its class unwraps only with the device's hardware key")
+        .classKeyMissing(keyClass), "the key of its class unwraps only with the device key")
     case .locked, .damaged, .absent:
       throw ItemEditError(.classKeyUnusable(keyClass), "the keybag has no usable key for its class")
     }
@@ -261,7 +261,7 @@ package struct ItemEditError: ExplainedError {
     case .neverInBackup:
       .init(.refused, "no backup contains such an item", advice: "another protection class, or add it on a device")
     case .classKeyMissing:
-      .init(.refused, "the item cannot be encrypted", advice: "the hardware key of the source device")
+      .init(.refused, "the item cannot be encrypted", advice: "the source device's key")
     case .classKeyUnusable:
       .init(.refused, "the item cannot be encrypted", advice: "another protection class, or another copy of the backup")
     case .deviceKeyUnproven:

@@ -39,7 +39,7 @@ package struct UnboundClassKeys: Sendable, Hashable {
   }
 
   private func summary(of keys: String) -> String {
-    "\(keys) in its keybag \(classes.count == 1 ? "is" : "are") not wrapped with a device's hardware key, although "
+    "\(keys) in its keybag \(classes.count == 1 ? "is" : "are") not wrapped with a device key, although "
       + "every device does this" + (backupHasPassword ? "" : " in a backup without a password")
   }
 
@@ -47,7 +47,7 @@ package struct UnboundClassKeys: Sendable, Hashable {
   package var consequence: String {
     backupHasPassword
       ? "with the password, their this-device-only items can be decrypted on any device"
-      : "their items can be decrypted without any device's hardware key; the backup has no password, according to "
+      : "their items can be decrypted without a device key; the backup has no password, according to "
         + "Manifest.plist, so anyone can decrypt them, and anyone could have written them"
   }
 }

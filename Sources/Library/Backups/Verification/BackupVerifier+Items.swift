@@ -153,7 +153,7 @@ extension BackupVerifier {
       item: item.index, reason.rawValue)
   }
 
-  /// Returns a text such as "12 of 16 can be decrypted, 3 need a device's hardware key, 1 cannot be decrypted: item 15,
+  /// Returns a text such as "12 of 16 can be decrypted, 3 need a device key, 1 cannot be decrypted: item 15,
   /// tag-mismatch (…)".
   private func detail(
     of counts: BackupVerification.ItemCounts, refusedCount: Int, firstFault: BackupVerification.Fault?
@@ -164,8 +164,8 @@ extension BackupVerifier {
       let (needs, are) = counts.deviceBound == 1 ? ("needs", "is") : ("need", "are")
       parts.append(
         verification.hardware.isMixed
-          ? "\(count) \(needs) another device's hardware key or \(are) damaged; Keyhaul cannot tell which"
-          : "\(count) \(needs) a device's hardware key")
+          ? "\(count) \(needs) another device's key or \(are) damaged; Keyhaul cannot tell which"
+          : "\(count) \(needs) a device key")
     }
     guard counts.damaged > 0 else { return parts.joined(separator: ", ") }
     let isOne = counts.damaged == 1

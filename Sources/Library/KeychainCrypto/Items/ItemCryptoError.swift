@@ -39,7 +39,7 @@ package struct ItemCryptoError: ExplainedError, Equatable {
     let name = keyClass.map { "class \($0.rawValue)" } ?? "its class"
     return switch fault {
     case .locked: "the key of \(name) is not in memory"
-    case .deviceBound: "the key of \(name) is wrapped with the hardware key of the device"
+    case .deviceBound: "the key of \(name) is wrapped with the device key"
     case .noClassKey: "the keybag has no key of \(name)"
     case .classKeyDamaged: "the keybag's key of \(name) cannot be unwrapped"
     case .keyUnwrapFailed: "the key of \(name) does not unwrap the item's key"

@@ -71,7 +71,7 @@ extension DataProtectionError {
     return DataProtectionError(
       .hardwareLayerMissing,
       classes.count == 1
-        ? "the key of class \(names) is not wrapped with the hardware key of any device"
-        : "the keys of classes \(names) are not wrapped with the hardware key of any device")
+        ? "the key of class \(names) is not wrapped with a device key"
+        : "the keys of classes \(names) are not wrapped with a device key")
   }
 }

@@ -49,7 +49,7 @@ extension BackupKeybag {
       }
       let key = try inner.withBytes { (bytes) throws(DataProtectionError) in try deviceKey.unwrap(bytes) }
       if let publicKey = record.publicKey, try X25519.publicKey(of: key) != publicKey {
-        throw DataProtectionError(.keyUnavailable, "the hardware key is not the source device's")
+        throw DataProtectionError(.keyUnavailable, "the device key is not the source device's")
       }
       record.wrap = .password
       return key

@@ -41,7 +41,7 @@ extension DataProtectionError {
     switch fault {
     case .noClassKey: self.init(.keyUnavailable, "the keybag has no key of \(name)")
     case .locked: self.init(.keyUnavailable, "the key of \(name) is not unlocked")
-    case .deviceBound: self.init(.keyUnavailable, "the key of \(name) is wrapped with the hardware key of a device")
+    case .deviceBound: self.init(.keyUnavailable, "the key of \(name) is wrapped with a device key")
     case .classKeyDamaged: self.init(.keyUnavailable, "the key of \(name) cannot be unwrapped")
     case .keyUnwrapFailed, .tagMismatch: self.init(.keyUnwrapFailed, "the key of \(name) does not unwrap it")
     case .malformed(let error): self.init(.malformed, error.reason)

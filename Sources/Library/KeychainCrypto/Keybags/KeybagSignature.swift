@@ -38,7 +38,7 @@ enum KeybagSignature {
       try KeyWrap.unwrap(wrapped, with: wrappingKey)
     }
     guard let key = unwrapped else {
-      throw DataProtectionError(.damagedKeybag, "its signature key fails to unwrap with this device's hardware key")
+      throw DataProtectionError(.damagedKeybag, "its signature key fails to unwrap with the device key")
     }
     return try key.withBytes { (keyBytes) throws(DataProtectionError) in
       try MessageAuthentication.code(.sha1, key: keyBytes, message: bytes)

@@ -14,7 +14,7 @@ package struct RestoreContext: Sendable, Hashable {
   package var targetSyncs: Bool
   /// Whether the target is a Shared iPad, which has more system-bound items.
   package var isSharedIPad: Bool
-  /// Whether the backup has a password. It affects only the reason given for a missing hardware key, never what moves.
+  /// Whether the backup has a password. It affects only the reason given for a missing device key, never what moves.
   package var backupHasPassword: Bool
 
   /// The context that excludes the most items. An item that it does not exclude arrives in every other context too.

@@ -217,14 +217,14 @@ package enum MigrationPlanner {
       joined("the keybag has no key of class \(keyClass.displayName)", location(of: backupItem))
     case .classKeyDamaged(let keyClass):
       joined("the keybag's key of class \(keyClass.displayName) cannot be unwrapped", location(of: backupItem))
-    case .hardwareMissing: "only the hardware key of the source device can decrypt it"
+    case .hardwareMissing: "only the source device's key can decrypt it"
     case .keyUnwrapFailed where backupItem.mayNeedOtherDeviceKey(keyEvidence) && keyEvidence.isMixed:
       joined(
-        "this device's hardware key decrypts other items, but none of this item's class. Either the item's key needs "
-          + "another device's hardware key, or the item is damaged; Keyhaul cannot tell which", location(of: backupItem)
+        "this device's key decrypts other items, but none of this item's class. Either the item's key needs "
+          + "another device's key, or the item is damaged; Keyhaul cannot tell which", location(of: backupItem)
       )
     case .keyUnwrapFailed where backupItem.mayNeedOtherDeviceKey(keyEvidence):
-      "only the hardware key of the source device can decrypt it"
+      "only the source device's key can decrypt it"
     case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", location(of: backupItem))
     case .malformed(let reason): joined(reason, location(of: backupItem))
     case .unsupportedVersion(let version): joined("version \(version)", location(of: backupItem))

@@ -40,7 +40,7 @@ package struct CasePage: HTMLPage {
         page.element("h2", "Device keys")
         page.element(
           "p",
-          "Some items can be decrypted only with the hardware key of the device that made the backup. If that device is a "
+          "Some items can be decrypted only with the key of the device that made the backup. If that device is a "
             + "virtual device in the device folder, Keyhaul used its key, even if the command does not name it.")
       }
     }

@@ -118,7 +118,7 @@ extension OutlookSummary {
       : "Keyhaul found no damage in the items that it can decrypt."
   }
 
-  /// The number of items that only the hardware key of the source device decrypts. Without the key, nothing shows whether
+  /// The number of items that only the source device's key decrypts. Without the key, nothing shows whether
   /// they are damaged.
   private var deviceKeyItemCount: Int {
     restoreOutlook.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
@@ -249,22 +249,22 @@ extension OutlookSummary {
   /// Sentences that state how Keyhaul determined the items that return to the same device.
   var basis: String {
     guard sourceIsBackup else {
-      return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s hardware key and with another device's."
+      return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s key and with another device's."
     }
     let boundCount = deviceKeyItemCount
     let lostCount = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
     guard boundCount > 0 else {
       return lostCount == 0
-        ? "Keyhaul decrypted every item. None of them needs a device's hardware key."
+        ? "Keyhaul decrypted every item. None of them needs a device key."
         : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lostCount)) cannot be read in this copy. None of the "
-          + "others needs a device's hardware key."
+          + "others needs a device key."
     }
     guard restoreOutlook.triedDeviceKey, let deviceKeyOwner else {
       return
         "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
-        + "\(HumanReadable.count(boundCount, "item")) by class, because the hardware key that decrypts "
+        + "\(HumanReadable.count(boundCount, "item")) by class, because the device key that decrypts "
         + "\(boundCount == 1 ? "it" : "them") is not available."
     }
-    return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(deviceKeyOwner)."
+    return "Keyhaul tried to decrypt every item. For \(phone), it used the device key of \(deviceKeyOwner)."
   }
 }

@@ -10,7 +10,7 @@ public struct OutlookSummary: Sendable {
   let apps: AppDirectory
   /// The common name of the kind of device: "iPhone".
   let model: String
-  /// The name of the device whose hardware key was tried; `nil` if no key was tried.
+  /// The name of the device whose key was tried; `nil` if no key was tried.
   let deviceKeyOwner: String?
   let isRedacted: Bool
   /// The unusual protection of the backup, such as unencrypted files with password-protected items. `nil` if "with a
@@ -35,7 +35,7 @@ public struct OutlookSummary: Sendable {
   ///   - reportTime: The time of the report, in RFC 3339 and UTC.
   ///   - apps: The names of the apps; empty if neither the backup nor the device has them.
   ///   - productType: The product type, such as `iPhone15,2`. Untrusted.
-  ///   - deviceKeyOwner: The name of the device whose hardware key was tried on a backup, or another name of the key;
+  ///   - deviceKeyOwner: The name of the device whose key was tried on a backup, or another name of the key;
   ///     `nil` if no key was tried.
   ///   - sourceArgument: The argument for the source in commands; `nil` if the source was a stream.
   ///   - isRedacted: Whether names are left out.

@@ -119,7 +119,7 @@ struct ItemExplanationText {
       // If the name is known, the source device was available.
       return explanation.identity.isEncrypted
         ? "it cannot be decrypted with the available keys: \(cause)"
-        : "\(source.sourceDevice)'s hardware key decrypts it"
+        : "\(source.sourceDevice)'s key decrypts it"
     }
   }
 

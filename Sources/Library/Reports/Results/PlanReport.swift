@@ -161,7 +161,7 @@ package struct PlanReport {
     if target.state != .unlocked { details.append("before a restore, unlock \(target.name): \(unlockCommand)") }
     if let obstacle = source.obstacle { details.append(obstacle) }
     if let device = source.nameDecryptingDevice {
-      details.append("this-device-only items: names decrypted with the hardware key of \(device)")
+      details.append("this-device-only items: names decrypted with the device key of \(device)")
     }
     func labeled(_ label: String, _ text: String) -> [String] {
       WordWrap.labeled(label, style.adapted(UntrustedText.escaped(text)), columns: style.width)
@@ -206,7 +206,7 @@ package struct PlanReport {
     return switch plan.isSameDevice {
     case true?: " (the same device)"
     case false?: " (another device)"
-    // If no item needs a device's hardware key, it does not matter whether the device is the same.
+    // If no item needs a device key, it does not matter whether the device is the same.
     case nil: plan.hasDeviceBoundItems ? " (not proven to be the same device)" : ""
     }
   }
@@ -225,7 +225,7 @@ package struct PlanReport {
 }
 
 extension MigrationPlan {
-  /// Whether an item stays behind because it needs the source device's hardware key.
+  /// Whether an item stays behind because it needs the source device's key.
   fileprivate var hasDeviceBoundItems: Bool {
     decisions.contains { [.deviceBound, .backupNotEncrypted].contains($0.outcome.reason) }
   }

@@ -44,7 +44,7 @@ extension VerificationReport {
 
   private var keybagClauses: [String] {
     var clauses: [String] = []
-    // The hardware layer binds a key to its device.
+    // The wrap with the device key binds a class key to its device.
     let missingHardwareLayerCount = verification.faults.count { $0.kind == .hardwareLayerMissing }
     if missingHardwareLayerCount > 0 {
       clauses.append("its keybag contains keychain keys that are not bound to a device")

@@ -149,7 +149,7 @@ package struct VerificationReport {
       guard skippedChecks.isEmpty else { return partialConclusion }
       let count = verification.items?.deviceBound ?? 0
       let items = "\(HumanReadable.count(count, "item")) \(count == 1 ? "needs" : "need")"
-      return "\(limitedNoFaultClause): its \(items) a device's hardware key (\(deviceClause))."
+      return "\(limitedNoFaultClause): its \(items) a device key (\(deviceClause))."
     case .unproven:
       guard skippedChecks.isEmpty else { return partialConclusion }
       return boundItemsClause.map { "\(noFaultClause); \($0)." } ?? "\(noFaultClause)."
@@ -196,17 +196,17 @@ package struct VerificationReport {
     return " (\(matching); \(unproven), so a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
 
-  /// The clause about items that could not be checked: "1 item could not be checked, because it needs a device's hardware
-  /// key (the backup names old-phone)"; `nil` if all items were checked.
+  /// The clause about items that could not be checked: "1 item could not be checked, because it needs a device key
+  /// (the backup names old-phone)"; `nil` if all items were checked.
   private var boundItemsClause: String? {
     let count = verification.items?.deviceBound ?? 0
     guard count > 0 else { return nil }
     let pronoun = count == 1 ? "it" : "they"
-    // If the hardware key decrypts only some classes, the device of the other classes is unknown.
+    // If the device key decrypts only some classes, the device of the other classes is unknown.
     let reason =
       verification.hardware.isMixed
-      ? "\(pronoun) cannot be decrypted with the available hardware key"
-      : "\(pronoun) \(count == 1 ? "needs" : "need") a device's hardware key (\(deviceClause))"
+      ? "\(pronoun) cannot be decrypted with the available device key"
+      : "\(pronoun) \(count == 1 ? "needs" : "need") a device key (\(deviceClause))"
     return "\(HumanReadable.count(count, "item")) could not be checked, because \(reason)"
   }
 }

@@ -224,7 +224,7 @@ package struct PlanText {
     return switch reason {
     case .deviceBound:
       (
-        "only the hardware key of \(device) can decrypt them",
+        "only the device key of \(device) can decrypt them",
         "These can be restored only to \(device). Sign in again on \(targetName) to replace them. If one of them is "
           + "the key to an app's database, that database cannot be decrypted there."
       )

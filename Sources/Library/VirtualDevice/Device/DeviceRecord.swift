@@ -48,7 +48,7 @@ public struct DeviceRecord: Sendable, Equatable {
   package internal(set) var revisionCounter: Int64
   /// The installed apps in the order of their definition.
   package internal(set) var apps: [DeviceApp]
-  /// Whether the device was created with a published hardware key, which anyone can compute. Devices of earlier
+  /// Whether the device was created with a published device key, which anyone can compute. Devices of earlier
   /// versions do not record this. `DeviceSession.isDeviceKeyPublished` recognizes them too.
   package internal(set) var hasPublishedDeviceKey: Bool
   /// Unknown members of the file. They are kept when the file is rewritten.

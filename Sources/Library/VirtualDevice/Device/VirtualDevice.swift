@@ -2,7 +2,7 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// A simulated iPhone: a folder with its identity, hardware key, keybag, memory and keychain.
+/// A simulated iPhone: a folder with its identity, hardware UID, keybag, memory and keychain.
 ///
 /// This value only locates the device. Use a `DeviceSession` to read or change it.
 public struct VirtualDevice: Sendable {
@@ -84,7 +84,7 @@ public struct DeviceOptions: Sendable {
   package var eraseAfterFailures: Int?
   /// Whether iCloud Keychain is on. If it is, a deleted synchronized item leaves a tombstone.
   package var isSyncing: Bool
-  /// Whether anyone can compute the hardware key, because the device is created with published randomness.
+  /// Whether anyone can compute the device key, because the device is created with published randomness.
   var hasPublishedDeviceKey = false
 
   /// The number of wrong passcodes after which iOS erases a device that is set to do so.

@@ -4,7 +4,7 @@ import Basics
 enum DeviceFile: String, CaseIterable {
   /// The device's identity and counters (`virtual-device/1`).
   case record = "device.json"
-  /// The 32 bytes of the simulated hardware key (UID).
+  /// The 32 bytes of the simulated hardware UID.
   case hardware = "hardware.uid"
   /// The system keybag.
   case keybag

@@ -2,10 +2,10 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// The file that simulates a device's RAM: the unlocked class keys, wrapped with the hardware key.
+/// The file that simulates a device's RAM: the unlocked class keys, wrapped with the hardware UID.
 ///
 /// Wrapping (RFC 3394 with the UID) corresponds to the encrypted memory of the Secure Enclave. A copy of the folder
-/// without its hardware key has no usable keys, even if the device was unlocked.
+/// without its hardware UID has no usable keys, even if the device was unlocked.
 enum DeviceMemory {
   private static let magic = Array("keyhaul-memory/1\n".utf8)
 
@@ -45,13 +45,13 @@ extension DeviceFiles {
     try create(path, bytes)
   }
 
-  /// Reads the hardware key.
+  /// Reads the hardware UID.
   ///
   /// - Throws: `.deviceDamaged` if the file is missing or does not have 32 bytes.
   func readHardware(in directory: String, device: String) throws(KeyhaulError) -> HardwareUID {
     let path = DeviceFile.hardware.path(in: directory)
     guard var bytes = try read(path, atMost: DeviceFile.hardware.sizeLimit) else {
-      throw KeyhaulError(.deviceDamaged, device, "its hardware key (hardware.uid) is missing")
+      throw KeyhaulError(.deviceDamaged, device, "its hardware UID (hardware.uid) is missing")
     }
     defer { bytes.withUnsafeMutableBytes { wipe($0) } }
     do throws(DataProtectionError) {

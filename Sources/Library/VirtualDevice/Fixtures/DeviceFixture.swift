@@ -39,7 +39,7 @@ public struct DeviceFixture: Sendable {
 }
 
 extension DeviceFixture {
-  /// The source of the hardware key, the class keys and the identifiers of a device that is created from a fixture.
+  /// The source of the hardware UID, the class keys and the identifiers of a device that is created from a fixture.
   public enum Keys: Sendable, Hashable {
     /// Random keys, known only to the device.
     case random
@@ -55,8 +55,8 @@ extension DeviceFixture {
     SeededRandomSource(seed: "\(format) \(seed) \(name)")
   }
 
-  /// Returns the hardware key of a device with `Keys.published` for a seed and a name. The identifier and the serial
-  /// number are generated before the key, in the same order as in `VirtualDevice.initialize`.
+  /// Returns the hardware UID of a device with `Keys.published` for a seed and a name. The identifier and the serial
+  /// number are generated before the UID, in the same order as in `VirtualDevice.initialize`.
   static func publishedHardware(seed: Int64, name: String) throws(DataProtectionError) -> HardwareUID {
     let random = publishedRandomness(seed: seed, name: name)
     _ = try DeviceIdentity.randomUDID(random)
@@ -66,22 +66,22 @@ extension DeviceFixture {
 }
 
 extension DeviceSession {
-  /// Returns whether anyone can compute the device's hardware key, so that it does not protect device-bound items.
+  /// Returns whether anyone can compute the device key, so that it does not protect device-bound items.
   ///
-  /// A device with published keys records this. For older devices, the key is compared with the keys of known seeds and
-  /// the device's name.
+  /// A device with published keys records this. For older devices, the UID is compared with the UIDs that known seeds
+  /// and the device's name result in.
   ///
   /// - Parameter seeds: The seeds of published fixtures, in addition to `DeviceFixture.standardSeed`.
   /// - Throws: `.underlying` if the cryptographic library fails.
   package func isDeviceKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(KeyhaulError) -> Bool {
     if record.hasPublishedDeviceKey { return true }
     return try translatingErrors(about: name) { () throws(DataProtectionError) in
-      let hardwareKey = hardware.withBytes { Secret(copying: $0) }
+      let uid = hardware.withBytes { Secret(copying: $0) }
       for seed in [DeviceFixture.standardSeed] + seeds {
         // The two names differ if the device's folder was renamed.
         for candidate in name == record.name ? [name] : [name, record.name] {
-          let publishedKey = try DeviceFixture.publishedHardware(seed: seed, name: candidate)
-          if hardwareKey.matches(publishedKey.withBytes { Secret(copying: $0) }) { return true }
+          let publishedUID = try DeviceFixture.publishedHardware(seed: seed, name: candidate)
+          if uid.matches(publishedUID.withBytes { Secret(copying: $0) }) { return true }
         }
       }
       return false

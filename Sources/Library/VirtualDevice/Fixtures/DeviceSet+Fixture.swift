@@ -4,7 +4,7 @@ package import KeychainFormats
 import Keychains
 
 extension DeviceSet {
-  /// Creates the device that a fixture describes. By default, its hardware key, class keys and identifiers are random.
+  /// Creates the device that a fixture describes. By default, its device key, class keys and identifiers are random.
   /// Published keys and identifiers depend only on the fixture's seed and the device's name.
   ///
   /// Only Keyhaul itself reads fixtures. In your own code, use `create(_:_:passcode:filledBy:)`, or `Phone(fixture:)`
@@ -63,7 +63,7 @@ extension DeviceSet {
 }
 
 extension DeviceSet {
-  /// Creates a device with the items of an existing keychain, including their dates and identifiers. Its hardware key
+  /// Creates a device with the items of an existing keychain, including their dates and identifiers. Its device key
   /// and class keys are random.
   ///
   /// - Parameters:

@@ -34,7 +34,7 @@ extension DeviceSession {
   }
 
   /// Erases all content and settings: the device gets a new keybag, an empty keychain, and no passcode. Nothing that
-  /// was encrypted before can be read. The hardware key, the name and the identifier stay. When a backup of this device
+  /// was encrypted before can be read. The device key, the name and the identifier stay. When a backup of this device
   /// is restored, the device therefore still counts as the backup's source device.
   ///
   /// Apps stay installed without their items. The date of the last backup is removed.

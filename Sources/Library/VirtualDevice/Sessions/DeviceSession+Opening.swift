@@ -59,7 +59,7 @@ extension DeviceSession {
     }
   }
 
-  /// Returns the class keys in memory. After a restart, these are the keys that require only the hardware key, or all
+  /// Returns the class keys in memory. After a restart, these are the keys that require only the device key, or all
   /// keys if no passcode is set.
   static func keys(
     of device: VirtualDevice, _ keybag: SystemKeybag, _ hardware: borrowing HardwareUID
@@ -67,7 +67,7 @@ extension DeviceSession {
     let name = device.name.text
     let memory = try device.environment.files.read(DeviceFile.memory.path(in: device.directory), .memory)
     do throws(DataProtectionError) {
-      // This needs no passcode, and fails if the keybag does not belong to the hardware key.
+      // This needs no passcode, and fails if the keybag does not belong to the device key.
       let keysBeforeUnlock = try keybag.unlockBeforeFirstUnlock(hardware: hardware)
       if let memory, let keys = DeviceMemory.unwrapped(memory, with: hardware, keybagUUID: keysBeforeUnlock.keybagUUID)
       {
@@ -78,7 +78,7 @@ extension DeviceSession {
     } catch {
       switch error.code {
       case .damagedKeybag, .missingField, .wrongPasscode, .malformed:
-        throw KeyhaulError(.deviceDamaged, name, "its keybag does not match its hardware key: \(error.reason)")
+        throw KeyhaulError(.deviceDamaged, name, "its keybag does not match its device key: \(error.reason)")
       default: throw KeyhaulError(error).with(subject: name)
       }
     }

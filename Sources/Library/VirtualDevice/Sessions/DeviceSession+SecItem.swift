@@ -94,7 +94,7 @@ extension DeviceSession {
   }
 }
 
-/// The Secure Enclave's keys. Their private keys are stored wrapped with the hardware key, and are unwrapped only for an
+/// The Secure Enclave's keys. Their private keys are stored wrapped with the hardware UID, and are unwrapped only for an
 /// operation.
 ///
 /// The token's identifier for such a key consists of the protection class code, a zero byte and the wrapped private key

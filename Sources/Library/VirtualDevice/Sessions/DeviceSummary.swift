@@ -10,7 +10,7 @@ package struct DeviceSummary: Sendable {
   package let isPasscodeSet: Bool?
   /// The number of items; `nil` if another process is changing the device.
   package let itemCount: Int?
-  /// Whether anyone can compute the hardware key; `nil` if another process is changing the device.
+  /// Whether anyone can compute the device key; `nil` if another process is changing the device.
   package let isDeviceKeyPublished: Bool?
 
   /// Whether another process was changing the device, so that only its record could be read.

@@ -4,13 +4,13 @@ import KeyhaulKit
 /// The options for decrypting a backup, except the password.
 struct DecryptionOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("The hardware key (0x835) of the source device, 16 bytes.", valueName: "path"),
+    help: ArgumentHelp("The device key (0x835) of the source device, 16 bytes.", valueName: "path"),
     completion: .file())
   var deviceKeyFile: String?
 
   @Option(
     name: .customLong("device-key-fd"),
-    help: ArgumentHelp("Read the hardware key from an open file descriptor.", valueName: "number"))
+    help: ArgumentHelp("Read the device key from an open file descriptor.", valueName: "number"))
   var deviceKeyDescriptor: Int32?
 
   @Option(

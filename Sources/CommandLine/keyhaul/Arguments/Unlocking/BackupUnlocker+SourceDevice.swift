@@ -73,7 +73,7 @@ extension BackupUnlocker {
     guard unlockedBackup.isSameDevice ?? hasSameIdentifier else {
       let reason =
         unlockedBackup.isSameDevice == false
-        ? "its key decrypts none of the items that need a device's hardware key"
+        ? "its key decrypts none of the items that need a device key"
         : "its identifier is \(device.record.udid); the backup names \(archive.device.identifier ?? "none")"
       throw CommandError.usage(
         "\(device.name) did not make \(name)", why: reason, try: "the source device, or leave --source out")

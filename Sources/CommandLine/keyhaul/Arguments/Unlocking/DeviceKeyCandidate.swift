@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// A hardware key that may belong to a backup's source device. Only the items of the backup can prove this.
+/// A device key that may belong to a backup's source device. Only the items of the backup can prove this.
 final class DeviceKeyCandidate: Sendable {
   enum Source: Sendable {
     /// The user gave it with `--device-key-file` or `--device-key-fd`.
@@ -32,7 +32,7 @@ final class DeviceKeyCandidate: Sendable {
   var isPublished: Bool { if case .homeDirectory(_, let isPublished) = source { isPublished } else { false } }
 }
 
-/// The seeds that are published. Together with a device's name, they determine its hardware key.
+/// The seeds that are published. Together with a device's name, they determine its device key.
 enum WellKnownSeeds {
   static let all = [BundledFixtures.seed]
 }

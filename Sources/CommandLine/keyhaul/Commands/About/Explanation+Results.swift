@@ -15,10 +15,10 @@ extension BackupResult {
         "verify: every check was made, and no fault was found",
         rule:
           "Each file has the digest that the manifest or the seal records. Each item was decrypted, except items that need "
-          + "a device's hardware key that was not given.",
-        effect: "The files are what was written. Items that need a hardware key were not decrypted.",
+          + "a device key that was not given.",
+        effect: "The files are what was written. Items that need a device key were not decrypted.",
         action:
-          "If items need a hardware key, they were not checked: keep another copy, or pass the key with --device-key-file. "
+          "If items need a device key, they were not checked: keep another copy, or pass the key with --device-key-file. "
           + "Otherwise nothing.")
     case .unproven:
       page(
@@ -32,12 +32,12 @@ extension BackupResult {
         action: "Seal the backup, so that later changes can be detected.")
     case .foreign:
       page(
-        "verify: no fault was found, but every item needs its device's hardware key",
+        "verify: no fault was found, but every item needs its device's key",
         rule:
-          "The keys of these items are wrapped with a hardware key that was not given. As a value of device_key, the "
+          "The keys of these items are wrapped with a device key that was not given. As a value of device_key, the "
           + "word says that the given key decrypts none of the items.",
         effect: "None of the items could be checked. The files were. The word says nothing about whose backup it is.",
-        action: "If you have the device's hardware key, pass it with --device-key-file.")
+        action: "If you have the device key, pass it with --device-key-file.")
     case .consistent:
       page(
         "verify: a keychain database was checked, and nothing in it contradicts itself",
@@ -60,7 +60,7 @@ extension BackupResult {
       page(
         "verify: the given device key does not decrypt all items that need one",
         rule:
-          "The items of this-device-only classes need the hardware key of their source device. The given key decrypts "
+          "The items of this-device-only classes need the key of their source device. The given key decrypts "
           + "none of them, or only some. Everything else was checked without a fault.",
         effect: "The key is probably that of another device, or the backup contains items of several devices.",
         action: "Check which device the key is from.")

@@ -35,7 +35,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
   var imported: String?
   @Flag(
     help: ArgumentHelp(
-      "With --from, for tests: derive the hardware key from the description and the device's name. Anyone can compute "
+      "With --from, for tests: derive the device key from the description and the device's name. Anyone can compute "
         + "this key.",
       discussion: "This-device-only items can then be decrypted on any device created with the same name."))
   var publishedHardwareKey = false

@@ -1,10 +1,10 @@
 import ArgumentParser
 import KeyhaulKit
 
-/// `keyhaul device erase`: erases the contents of a device, but keeps its hardware key.
+/// `keyhaul device erase`: erases the contents of a device, but keeps its device key.
 struct DeviceErase: RunnableCommand {
   static let helpScreen = HelpScreen(
-    sentence: "Erase all content of a device, but keep its hardware key",
+    sentence: "Erase all content of a device, but keep its device key",
     usage: "keyhaul device erase NAME",
     examples: ["keyhaul device erase old-phone", "keyhaul device erase old-phone --yes"],
     flags: ["--yes", "--dry-run"])
@@ -38,14 +38,14 @@ struct DeviceErase: RunnableCommand {
     let wasAlreadyErased = count == 0 && oldReport.isPasscodeSet == false && oldReport.record.lastBackup == nil
     try session.announce(
       wasAlreadyErased
-        ? "Erased \(name) again. It had no items and no passcode. Its keys are new; its hardware key is the same."
-        : "Erased \(name), with \(items). Its hardware key is the same, and no passcode is set.")
+        ? "Erased \(name) again. It had no items and no passcode. Its keys are new; its device key is the same."
+        : "Erased \(name), with \(items). Its device key is the same, and no passcode is set.")
     if session.isJSON { try session.writeDocument(report.document([("erased_items", .count(count))])) }
     return .ok
   }
 }
 
-/// `keyhaul device delete`: deletes a device together with its hardware key.
+/// `keyhaul device delete`: deletes a device together with its device key.
 struct DeviceDelete: RunnableCommand {
   static let helpScreen = HelpScreen(
     sentence: "Delete a virtual device for good",

@@ -8,7 +8,7 @@ struct DeviceReport {
   let state: DeviceState?
   let isPasscodeSet: Bool?
   let itemCount: Int?
-  /// Whether anyone can compute the hardware key.
+  /// Whether anyone can compute the device key.
   let isDeviceKeyPublished: Bool?
 
   init(_ openDevice: DeviceSession) throws(KeyhaulError) {
@@ -99,20 +99,20 @@ struct DeviceReport {
       ("revision", record.revision),
     ]
     if isDeviceKeyPublished == true {
-      lines.append(("hardware key", "published: anyone can compute it, so backups bind no item to this device"))
+      lines.append(("device key", "published: anyone can compute it, so backups bind no item to this device"))
     }
     return lines
   }
 }
 
 extension Session {
-  /// Warns that anyone can compute a device's hardware key.
+  /// Warns that anyone can compute a device key.
   ///
   /// - Parameter consequence: The consequence for this command; `nil` to say only that anyone can compute the key.
   func warnAboutPublishedKey(of device: String, _ consequence: String? = nil) {
     warn(
-      consequence ?? "anyone can compute the hardware key of \(device)",
-      why: "the hardware key of \(device) is published: it comes from a description's seed and the device's name",
+      consequence ?? "anyone can compute the device key of \(device)",
+      why: "the device key of \(device) is published: it comes from a description's seed and the device's name",
       try: "outside tests, a device created without --published-hardware-key", ignoresQuiet: true)
   }
 }

@@ -74,7 +74,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
     return try ResolvedSimulator(database)
   }
 
-  /// The hardware keys for decrypting a backup and encrypting its items for the target.
+  /// The device keys for decrypting a backup and encrypting its items for the target.
   private struct DeviceKeys {
     /// The target's key; `nil` if the target is a Simulator.
     let target: DeviceKeyCandidate?
@@ -84,7 +84,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
     let targetIdentifier: String?
   }
 
-  /// Reads the hardware keys before the user is asked for the password.
+  /// Reads the device keys before the user is asked for the password.
   ///
   /// The device's file lock is not held while the user types. Afterwards, `PreparedRestore` checks that the target is
   /// still the same device.
@@ -152,7 +152,7 @@ struct Restore: RunnableCommand, DecryptingCommand {
 
   /// Rejects flags that apply only to devices.
   private func rejectFlags(for simulator: ResolvedSimulator) throws(CommandError) {
-    let givenFlags = [plan.map { _ in "--plan" }, try decryption.deviceKeySource().map { _ in "a hardware key" }]
+    let givenFlags = [plan.map { _ in "--plan" }, try decryption.deviceKeySource().map { _ in "a device key" }]
     guard let flag = givenFlags.compactMap(\.self).first else { return }
     throw .usage(
       "\(flag) applies only to devices", why: "\(simulator.name) is a Simulator's keychain, which no hardware protects",

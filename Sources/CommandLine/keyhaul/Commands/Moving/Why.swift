@@ -80,7 +80,7 @@ struct Why: RunnableCommand, DecryptingCommand {
   ) throws -> CommandExitStatus {
     let loaded = try backup.open(storage: accessOptions.storage, for: target == nil ? .reading : .planning, in: session)
     let unlocker = BackupUnlocker(loaded, accessOptions.decryption, in: session)
-    // The target's file lock is not held while the user types, so its hardware key is read before.
+    // The target's file lock is not held while the user types, so its device key is read before.
     let deviceKey = try ResolvedDevice.withSessions(target: target) { target, _ in
       try unlocker.deviceKey(excluding: target)
     }
@@ -104,7 +104,7 @@ struct Why: RunnableCommand, DecryptingCommand {
     }
   }
 
-  /// Decrypts the backup with the target's hardware key, if there is a target.
+  /// Decrypts the backup with the target's device key, if there is a target.
   private static func decrypt(
     with unlocker: BackupUnlocker, _ key: BackupKey, _ deviceKey: DeviceKeyCandidate?, onto target: DeviceSession?
   ) throws -> BackupUnlocker.BackupForDevice {

@@ -121,7 +121,7 @@ struct Diff: RunnableCommand, DecryptingCommand {
 
   // MARK: Devices
 
-  /// A device as one side of the comparison, with its hardware key.
+  /// A device as one side of the comparison, with its device key.
   private struct DeviceSide {
     let side: ComparisonSide
     let deviceKey: DeviceKeyCandidate

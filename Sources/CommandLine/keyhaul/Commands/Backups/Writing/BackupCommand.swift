@@ -106,7 +106,7 @@ struct BackupCommand: RunnableCommand {
     if noPassword, !isPublished {
       session.warn(
         "only \(openDevice.name) can decrypt the keychain in this backup",
-        why: "without a password, the keychain's keys are wrapped with that device's hardware key",
+        why: "without a password, the keychain's keys are wrapped with that device's key",
         try: "leave --no-password out if its items should move to another device")
     }
     guard !noPassword else { return try prepare(openDevice, password: nil, in: session) }
