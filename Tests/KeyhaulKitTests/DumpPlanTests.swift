@@ -25,7 +25,7 @@ struct DumpPlanTests {
     return item
   }
 
-  @Test("A plan of a dump has the outcomes of a backup, with the dump's positions")
+  @Test("A plan of a dump has the outcomes of a backup, with the dump's indexes")
   func plan() throws {
     let items = [
       item("bound", protection: "aku"), item("moves", protection: "ak"), item("passcode", protection: "akpu"),

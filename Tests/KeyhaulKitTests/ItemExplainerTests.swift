@@ -38,11 +38,11 @@ struct ItemExplainerTests {
     #expect(explanation.decisionOnTarget?.outcome == .migrates(.new) && explanation.restoreOutcomes.count == 4)
   }
 
-  @Test("A position outside of the backup is refused")
+  @Test("An index outside of the backup is refused")
   func invalidPositions() throws {
     let unlocked = try phones.setup.open(path, password: TestSetup.password, on: nil)
     let count = unlocked.items.count
-    // The last position is valid, whether or not its item is the selected one.
+    // The last index is valid, whether or not its item is the selected one.
     let last = try explainer("aku", index: count - 1).explanations(
       in: unlocked, named: "b", sourceDevice: nil, onto: nil)
     #expect(last.count <= 1)

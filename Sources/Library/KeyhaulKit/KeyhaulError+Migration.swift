@@ -37,7 +37,7 @@ extension KeyhaulError.Code {
   /// The device's system does not write this kind of backup.
   public static let unsupportedSystem = migration(
     "unsupportedSystem", .refused, "the device does not write this kind of backup", advice: "another device")
-  /// No item has the requested position.
+  /// No item has the requested index.
   public static let noSuchItem = migration("noSuchItem", .usage, "there is no such item", advice: .listItems)
 }
 
@@ -85,7 +85,7 @@ extension KeyhaulError {
       advice: .unlock(device: device))
   }
 
-  /// Returns the error of a position that no item has.
+  /// Returns the error of an index that no item has.
   ///
   /// - Parameters:
   ///   - name: The name of the backup or the device.

@@ -178,7 +178,7 @@ public struct PlanDocument: Sendable, Equatable {
 
   /// A decision.
   public struct Item: Sendable, Equatable {
-    /// The item's position in the backup, from 0.
+    /// The item's index in the backup, from 0.
     public var index: Int
     /// The item's names.
     package var identity: Identity

@@ -10,7 +10,7 @@ package struct ExpectationCheck: Sendable {
 
   /// An expectation, compared with one restore.
   package struct Case: Sendable {
-    /// The expectation's position in the list, from 0.
+    /// The expectation's index in the list, from 0.
     package let index: Int
     /// The expectation.
     package let expectation: PlanExpectation
@@ -87,7 +87,7 @@ package struct ExpectationCheck: Sendable {
   /// Returns the cases of one restore.
   package func cases(in scenario: ActualScenario) -> [Case] { cases.filter { $0.scenario == scenario } }
 
-  /// The positions of the expectations that apply to none of the restores.
+  /// The indexes of the expectations that apply to none of the restores.
   package var unchecked: [Int] {
     let checked = Set(cases.map(\.index))
     return expectations.indices.filter { !checked.contains($0) }

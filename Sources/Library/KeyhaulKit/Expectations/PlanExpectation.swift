@@ -81,7 +81,7 @@ package struct ActualScenario: Sendable, Hashable {
 
 /// An item that expectations are compared with: its names, and its outcome in a restore.
 package struct ActualItem: Sendable, Hashable {
-  /// The position in the backup or in the device's plan.
+  /// The index in the backup or in the device's plan.
   package let index: Int
   /// The item's names, which are unknown if it cannot be decrypted.
   package let identity: ItemDescriptor

@@ -116,7 +116,7 @@ package enum BackupExporter {
     let random: any RandomSource
     let deviceSyncs: Bool
     let form: Form
-    /// The decrypted items by position, if they are kept.
+    /// The decrypted items by index, if they are kept.
     var items: [BackupItem] = []
     /// Items that are already in memory. An equal item is not stored a second time.
     var sharedContents = SharedContents([])

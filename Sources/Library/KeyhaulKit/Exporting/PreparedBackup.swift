@@ -65,7 +65,7 @@ package struct ExportReport: Sendable {
     }
   }
 
-  /// The items in the backup by position; empty if they were not listed.
+  /// The items in the backup by index; empty if they were not listed.
   package internal(set) var exported: [Item] = []
   /// The number of items in the backup.
   package internal(set) var exportedCount = 0

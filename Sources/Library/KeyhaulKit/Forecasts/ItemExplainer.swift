@@ -17,7 +17,7 @@ package struct ItemExplainer {
     ///
     /// - Parameters:
     ///   - query: The query for rows of a device.
-    ///   - index: The position of the item in the backup; `nil` means all.
+    ///   - index: The index of the item in the backup; `nil` means all.
     ///   - matches: Returns whether an item outside of a database matches. For an encrypted item, the argument contains
     ///     only the known names and the protection class.
     package init(_ query: ItemQuery, index: Int?, matches: @escaping (KeychainItem) -> Bool) {
@@ -26,7 +26,7 @@ package struct ItemExplainer {
       self.matches = matches
     }
 
-    /// Checks that a backup with this number of items has the selected position.
+    /// Checks that a backup with this number of items has the selected index.
     func check(count: Int, of name: String) throws(KeyhaulError) {
       guard let index, !(0..<count).contains(index) else { return }
       throw .noSuchItem(index, in: name, count: count)
@@ -45,7 +45,7 @@ package struct ItemExplainer {
 
   // MARK: A backup
 
-  /// Explains the selected items of a backup. If the backup contains no such item, and the selection has no position,
+  /// Explains the selected items of a backup. If the backup contains no such item, and the selection has no index,
   /// explains the selected items of the source device and of the target.
   ///
   /// - Parameters:
@@ -54,7 +54,7 @@ package struct ItemExplainer {
   ///   - sourceDevice: The source device according to the backup; `nil` if it is not available. It is searched for
   ///     items that are not in the backup.
   ///   - target: The target device, and the plan of a restore to it.
-  /// - Throws: `.noSuchItem` for a position that does not exist; an error with the name of a device that cannot be
+  /// - Throws: `.noSuchItem` for an index that does not exist; an error with the name of a device that cannot be
   ///   read.
   package func explanations(
     in backup: UnlockedBackup, named name: String, sourceDevice: DeviceSession?,
@@ -137,7 +137,7 @@ package struct ItemExplainer {
   ///   - source: The device, opened for reading.
   ///   - target: The target device.
   ///   - policy: The treatment of the target's own items.
-  /// - Throws: `.noSuchItem` for a position that does not exist; an error with the name of a device that cannot be read.
+  /// - Throws: `.noSuchItem` for an index that does not exist; an error with the name of a device that cannot be read.
   package func explanations(
     on source: DeviceSession, onto target: DeviceSession?, policy: ExistingItemPolicy
   ) throws(KeyhaulError) -> [ItemExplanation] {
@@ -153,46 +153,46 @@ package struct ItemExplainer {
     } catch {
       throw error.with(subject: source.name)
     }
-    let positions = Self.positionsByRow(in: simulatedBackup)
+    let indexes = Self.indexesByRow(in: simulatedBackup)
     let tombstones = Set(simulatedBackup.tombstones.map(\.row))
     return rows.compactMap { row in
       if selection.index == nil, tombstones.contains(row.summary.reference) {
         return Self.explanation(ofDeleted: row.item, row.identity, row.protection)
       }
-      guard let position = positions[row.summary.reference],
-        selection.index == nil || selection.index == position
+      guard let index = indexes[row.summary.reference],
+        selection.index == nil || selection.index == index
       else { return nil }
       return Self.explanation(
-        of: row, at: position, in: simulatedBackup, restoreOutcomes: comparison.items[position].allOutcomes,
-        onTarget: planForTarget?.decisions[position])
+        of: row, at: index, in: simulatedBackup, restoreOutcomes: comparison.items[index].allOutcomes,
+        onTarget: planForTarget?.decisions[index])
     }
   }
 
-  /// Returns the position of each row in a simulated backup: exported rows, then rows that stay on the device.
-  private static func positionsByRow(in simulatedBackup: SimulatedBackup) -> [RowReference: Int] {
+  /// Returns the index of each row in a simulated backup: exported rows, then rows that stay on the device.
+  private static func indexesByRow(in simulatedBackup: SimulatedBackup) -> [RowReference: Int] {
     let rows = simulatedBackup.exported.map(\.row) + simulatedBackup.omissions.map(\.row)
-    var positions: [RowReference: Int] = [:]
-    for (position, row) in rows.enumerated() { positions[row] = position }
-    return positions
+    var indexes: [RowReference: Int] = [:]
+    for (index, row) in rows.enumerated() { indexes[row] = index }
+    return indexes
   }
 
-  /// Returns the explanation of a device's item, at its position in a simulated backup of the device.
+  /// Returns the explanation of a device's item, at its index in a simulated backup of the device.
   private static func explanation(
-    of row: KeychainRow, at position: Int, in simulatedBackup: SimulatedBackup, restoreOutcomes: RestoreOutcomes,
+    of row: KeychainRow, at index: Int, in simulatedBackup: SimulatedBackup, restoreOutcomes: RestoreOutcomes,
     onTarget decisionOnTarget: MigrationPlan.Decision?
   ) -> ItemExplanation {
     let exportedCount = simulatedBackup.exported.count
-    let exclusion = position < exportedCount ? nil : simulatedBackup.omissions[position - exportedCount]
+    let exclusion = index < exportedCount ? nil : simulatedBackup.omissions[index - exportedCount]
     let decision = exclusion.map { exclusion in
       MigrationPlan.Decision(
-        index: position, identity: row.identity, protection: row.protection, outcome: exclusion.outcome,
+        index: index, identity: row.identity, protection: row.protection, outcome: exclusion.outcome,
         detail: exclusion.detail)
     }
     return ItemExplanation(
-      location: .device(index: position), identity: row.identity, protection: row.protection,
+      location: .device(index: index), identity: row.identity, protection: row.protection,
       restoreOutcomes: restoreOutcomes, decision: decision, onTarget: decisionOnTarget, item: row.item,
       containsSecureEnclaveKey: exclusion?.containsSecureEnclaveKey
-        ?? simulatedBackup.containsSecureEnclaveKey(at: position))
+        ?? simulatedBackup.containsSecureEnclaveKey(at: index))
   }
 
   private static func explanation(
@@ -250,11 +250,11 @@ extension ItemExplainer {
   /// The device is unknown, so every target counts as another device.
   ///
   /// - Parameters:
-  ///   - dump: The items. Positions are those in the dump, from 0.
+  ///   - dump: The items. Indexes are those in the dump, from 0.
   ///   - name: The name of the dump in messages.
   ///   - target: The target device.
   ///   - policy: The treatment of the target's own items.
-  /// - Throws: `.noSuchItem` for a position that does not exist; an error with the name of a target that cannot be
+  /// - Throws: `.noSuchItem` for an index that does not exist; an error with the name of a target that cannot be
   ///   read.
   package func explanations(
     of dump: KeychainDump, named name: String, onto target: DeviceSession?, policy: ExistingItemPolicy

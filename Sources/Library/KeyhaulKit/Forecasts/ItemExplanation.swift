@@ -8,9 +8,9 @@ package import VirtualDevice
 package struct ItemExplanation: Sendable {
   /// The location of an explained item.
   package enum Location: Sendable, Hashable {
-    /// In the backup, at this position.
+    /// In the backup, at this index.
     case archive(index: Int)
-    /// On the device, or in a dump or database of it, at this position in a simulated backup.
+    /// On the device, or in a dump or database of it, at this index in a simulated backup.
     case device(index: Int)
     /// On the device, as the tombstone of a deleted item. No backup contains it, and no plan numbers it.
     case deleted

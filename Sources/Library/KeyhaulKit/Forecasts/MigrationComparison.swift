@@ -11,7 +11,7 @@ package import VirtualDevice
 public struct MigrationComparison: Sendable {
   /// An item with its outcome in all four restores.
   public struct Item: Sendable, Hashable {
-    /// The position in the backup or in the device's plan.
+    /// The index in the backup or in the device's plan.
     public let index: Int
     /// The item's names, which are unknown if it cannot be decrypted.
     package let identity: ItemDescriptor

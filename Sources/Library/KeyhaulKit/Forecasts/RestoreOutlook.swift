@@ -15,7 +15,7 @@ public struct RestoreOutlook: Sendable {
   public let planForNewDevice: MigrationPlan
   /// Whether the items are the items of a backup. Otherwise, they are all items of a device.
   package let sourceIsBackup: Bool
-  /// The positions of items that should return to the same device according to their class. The key that would prove
+  /// The indexes of items that should return to the same device according to their class. The key that would prove
   /// this is not available.
   public let expected: Set<Int>
   /// Whether the source device's key was tried, and is not known to be another device's key.
@@ -201,7 +201,7 @@ extension RestoreOutlook {
 
   /// A known item, in the backup or only on the device.
   public struct Item: Sendable, Hashable {
-    /// The position in the backup; `nil` if the item is only on the source device.
+    /// The index in the backup; `nil` if the item is only on the source device.
     public let index: Int?
     /// The item's names.
     package let identity: ItemDescriptor
@@ -243,7 +243,7 @@ extension RestoreOutlook {
     return comparedItems + absentItems
   }
 
-  /// The outlook with names that are made of the items' positions, such as `item-0001`.
+  /// The outlook with names that are made of the items' indexes, such as `item-0001`.
   package var redacted: RestoreOutlook {
     let items = comparison.items.map { item in
       MigrationComparison.Item(
@@ -266,7 +266,7 @@ extension MigrationComparison.Item {
 
 extension Restorer {
   /// Plans the restore of a simulated backup to an empty device: a new device, or the source device after it was erased.
-  /// Positions are the same as in a plan for an existing target. The plan cannot be carried out.
+  /// Indexes are the same as in a plan for an existing target. The plan cannot be carried out.
   ///
   /// - Parameters:
   ///   - simulatedBackup: The simulated backup.

@@ -26,9 +26,9 @@ public final class SimulatedBackup: Sendable {
   /// The contents from the device or from a dump of the device. They do not depend on the password.
   private struct Contents {
     let source: String
-    /// Whether items keep the positions of their source (`ExportReport.Item.rowID`). Otherwise, they have their
-    /// positions in the backup, followed by the excluded items.
-    let keepsPositions: Bool
+    /// Whether items keep the indexes of their source (`ExportReport.Item.rowID`). Otherwise, they have their
+    /// indexes in the backup, followed by the excluded items.
+    let keepsIndexes: Bool
     let report: ExportReport
     /// The items in the backup, as a reader with all keys sees them.
     let items: [BackupItem]
@@ -40,11 +40,11 @@ public final class SimulatedBackup: Sendable {
   package let omissions: [MigrationPlan.Decision]
   /// The tombstones that stay on the device. No plan counts them.
   package let tombstones: [MigrationPlan.Decision]
-  /// The items in the backup, by position.
+  /// The items in the backup, by index.
   package var exported: [ExportReport.Item] { contents.report.exported }
   /// The name of the device.
   package var source: String { contents.source }
-  private var keepsPositions: Bool { contents.keepsPositions }
+  private var keepsIndexes: Bool { contents.keepsIndexes }
 
   /// Reads a device and simulates a backup of it.
   ///
@@ -85,7 +85,7 @@ public final class SimulatedBackup: Sendable {
 
   /// Creates a simulated backup from an export with decrypted items.
   convenience init(
-    of source: String, hasPassword: Bool, deviceKey: DeviceKey, keepsPositions: Bool = false,
+    of source: String, hasPassword: Bool, deviceKey: DeviceKey, keepsIndexes: Bool = false,
     isPlannedOnce: Bool = false,
     _ makeExport: (ClassKeys, SystemRandomSource) throws(KeyhaulError) -> BackupExporter.Export
   ) throws(KeyhaulError) {
@@ -93,7 +93,7 @@ public final class SimulatedBackup: Sendable {
       let export = try makeExport(keys, random)
       if let error = export.libraryError { throw error }
       return Contents(
-        source: source, keepsPositions: keepsPositions, report: export.report, items: export.items,
+        source: source, keepsIndexes: keepsIndexes, report: export.report, items: export.items,
         importCache: isPlannedOnce ? nil : ImportCache(count: export.items.count))
     }
   }
@@ -185,7 +185,7 @@ public final class SimulatedBackup: Sendable {
       guard let probe = item.keyClass.flatMap({ openedProbes[$0] }) else {
         throw KeyhaulError(DataProtectionError(.malformed, "no item of the same class could be tried"))
       }
-      items.append(item.withResult(of: probe, at: keepsPositions ? Int(exported[item.index].rowID) : item.index))
+      items.append(item.withResult(of: probe, at: keepsIndexes ? Int(exported[item.index].rowID) : item.index))
     }
     return items
   }
@@ -210,24 +210,24 @@ public final class SimulatedBackup: Sendable {
   }
 
   /// Returns whether the value of an item in the backup has the form of a Secure Enclave key; `nil` if this is unknown
-  /// or the backup has no item at this position.
-  func containsSecureEnclaveKey(at position: Int) -> Bool? {
-    exported.indices.contains(position) ? exported[position].containsSecureEnclaveKey : nil
+  /// or the backup has no item at this index.
+  func containsSecureEnclaveKey(at index: Int) -> Bool? {
+    exported.indices.contains(index) ? exported[index].containsSecureEnclaveKey : nil
   }
 
   /// Returns a plan with names, and with a decision for each item that a rule excludes from the backup. If items keep
-  /// the positions of their source, the decisions are in the order of these positions. Otherwise, the excluded items
+  /// the indexes of their source, the decisions are in the order of these indexes. Otherwise, the excluded items
   /// follow the items of the backup.
   func completing(_ plan: MigrationPlan) -> MigrationPlan {
     let exported = exported
     let exclusions = omissions.enumerated().map { offset, decision in
-      keepsPositions ? decision : decision.at(exported.count + offset)
+      keepsIndexes ? decision : decision.at(exported.count + offset)
     }
     let exportedByRow =
-      keepsPositions
+      keepsIndexes
       ? Dictionary(exported.map { (Int($0.rowID), $0) }, uniquingKeysWith: { first, _ in first }) : [:]
     func exportedItem(at index: Int) -> ExportReport.Item? {
-      if keepsPositions { return exportedByRow[index] }
+      if keepsIndexes { return exportedByRow[index] }
       return exported.indices.contains(index) ? exported[index] : nil
     }
     let namedDecisions = plan.decisions.map { decision in
@@ -238,14 +238,14 @@ public final class SimulatedBackup: Sendable {
           containsSecureEnclaveKey: item.containsSecureEnclaveKey))
     }
     let decisions = namedDecisions + exclusions
-    return plan.showing(keepsPositions ? decisions.sorted { $0.index < $1.index } : decisions)
+    return plan.showing(keepsIndexes ? decisions.sorted { $0.index < $1.index } : decisions)
   }
 }
 
 extension Restorer {
   /// Plans the restore of a simulated backup to another device. Neither device is changed.
   ///
-  /// Positions are those in the backup, followed by the items that no backup contains.
+  /// Indexes are those in the backup, followed by the items that no backup contains.
   ///
   /// - Parameters:
   ///   - simulatedBackup: The simulated backup of the source device.
@@ -277,7 +277,7 @@ extension SimulatedBackup {
   /// - Throws: An error of the cryptographic library.
   package convenience init(of dump: KeychainDump, named name: String, hasPassword: Bool) throws(KeyhaulError) {
     let deviceKey = try MigrationComparison.keyOfUnknownDevice()
-    try self.init(of: name, hasPassword: hasPassword, deviceKey: deviceKey, keepsPositions: true) { (keys, random) in
+    try self.init(of: name, hasPassword: hasPassword, deviceKey: deviceKey, keepsIndexes: true) { (keys, random) in
       var export = BackupExporter.Export(random: random, deviceSyncs: false, keeping: .decrypted(isListed: true))
       for item in dump.items { export.add(item, sealing: keys) }
       return export
@@ -313,7 +313,7 @@ extension BackupExporter.Export {
 extension Restorer {
   /// Plans the restore of a simulated backup of a dump's device. Nothing is changed.
   ///
-  /// Positions are those in the dump. Whether the dump was made from the target is unknown. The plan treats the target
+  /// Indexes are those in the dump. Whether the dump was made from the target is unknown. The plan treats the target
   /// as a different device, but does not state that it is one.
   ///
   /// - Throws: The errors of the target's keychain.

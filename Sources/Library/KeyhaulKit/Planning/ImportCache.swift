@@ -20,7 +20,7 @@ final class ImportCache: Sendable {
   private let imports: Locked<[CachedImport?]>
   private let isEnabled: Bool
 
-  /// - Parameter count: The number of items to cache, by position; 0 for a single plan.
+  /// - Parameter count: The number of items to cache, by index; 0 for a single plan.
   init(count: Int = 0) {
     imports = Locked(Array(repeating: nil, count: count))
     isEnabled = count > 0

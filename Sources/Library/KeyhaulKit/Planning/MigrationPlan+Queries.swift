@@ -99,7 +99,7 @@ extension MigrationPlan {
 
   /// Returns a copy in which encrypted items have their known names.
   ///
-  /// - Parameter summaries: The known names and properties, by the position of the item.
+  /// - Parameter summaries: The known names and properties, by the index of the item.
   package func naming(_ summaries: [Int: ItemSummary]) -> MigrationPlan {
     guard !summaries.isEmpty else { return self }
     return showing(
@@ -109,7 +109,7 @@ extension MigrationPlan {
       })
   }
 
-  /// The plan with items that are named by position: `item-0007` in the backup, `target-0001` on the target. Kinds,
+  /// The plan with items that are named by index: `item-0007` in the backup, `target-0001` on the target. Kinds,
   /// classes, outcomes, reasons and counts stay.
   package var redacted: MigrationPlan {
     showing(

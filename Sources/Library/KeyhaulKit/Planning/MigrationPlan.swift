@@ -120,7 +120,7 @@ public struct MigrationPlan: Sendable {
   /// The decision about one item, and its reason.
   public struct Decision: Sendable, Hashable {
     // The order of the properties minimizes the size: a plan has one decision for every item.
-    /// The position in the backup.
+    /// The index in the backup.
     public let index: Int
     /// An additional fact, such as the position of damage or both dates of a conflict. Never a value of the item.
     public let detail: String?
@@ -156,7 +156,7 @@ public struct MigrationPlan: Sendable {
       self.containsSecureEnclaveKey = containsSecureEnclaveKey
     }
 
-    /// Returns the decision with a different position.
+    /// Returns the decision with a different index.
     func at(_ index: Int) -> Decision {
       Decision(
         index: index, identity: identity, protection: protection, outcome: outcome, detail: detail,

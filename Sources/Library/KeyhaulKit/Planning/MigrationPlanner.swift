@@ -10,7 +10,7 @@ package enum MigrationPlanner {
   ///
   /// - Parameters:
   ///   - allItems: The backup's items in order, decrypted with all available keys.
-  ///   - indexes: The positions of the items to plan for; `nil` means all. All items are evidence for the target's
+  ///   - indexes: The indexes of the items to plan for; `nil` means all. All items are evidence for the target's
   ///     device key.
   ///   - rows: Every row of the target's keychain.
   ///   - policy: The treatment of the target's own items before the import.

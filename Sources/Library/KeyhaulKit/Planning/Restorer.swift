@@ -14,7 +14,7 @@ public enum Restorer {
   ///   - backup: The backup, decrypted with the target's device key.
   ///   - session: A session of the target.
   ///   - policy: The treatment of the target's own items before the import.
-  ///   - indexes: The positions of the items to restore; `nil` means all.
+  ///   - indexes: The indexes of the items to restore; `nil` means all.
   ///   - use: `.restoring` for a plan that `restore` accepts. Plans for other uses are only for reports. `.planning` also
   ///     allows backups that cannot be restored.
   /// - Throws: Category `damaged` if the device never finished the backup; `refused` if the backup has no password and its
