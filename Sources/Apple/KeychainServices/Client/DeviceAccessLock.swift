@@ -4,8 +4,8 @@ import VirtualDevice
 
 /// Serializes the access of this process's threads to a device.
 ///
-/// The device also has a file lock, which excludes other processes. It is not enough, because waiting for a file lock
-/// means polling.
+/// The device also has a file lock, which excludes other processes. The file lock alone is not enough, because a thread
+/// can only poll it.
 final class DeviceAccessLock: Sendable {
   private struct WeakReference {
     weak var lock: DeviceAccessLock?
@@ -31,52 +31,50 @@ final class DeviceAccessLock: Sendable {
     }
   }
 
-  // The members below, except `lock` and `unlock`, require that the caller holds this access lock.
+  // The members below, except `acquire` and `release`, require that the caller holds this access lock.
 
-  /// The session of a pending device lock: the device lock was requested, but the keys are still in memory.
-  private nonisolated(unsafe) var sessionBeingLocked: DeviceSession?
+  /// The session through which the device is being locked. It stays open until its keys are removed, and is closed at the
+  /// next use of the device.
+  private nonisolated(unsafe) var pendingSession: DeviceSession?
 
-  func lock() { mutex.lock() }
-  func unlock() { mutex.unlock() }
+  func acquire() { mutex.lock() }
+  func release() { mutex.unlock() }
 
   /// Whether a device lock is pending: it was requested, but the keys are still in memory.
-  ///
-  /// This does not close the session. The next use of the device closes it, and reports errors.
-  var isLocking: Bool { sessionBeingLocked?.isLocking == true }
+  var isDeviceLockPending: Bool { pendingSession?.isLocking == true }
 
-  /// The session of a pending device lock, or `nil` if there is none. Closes the session first if its keys were removed.
+  /// Returns the session of a pending device lock. If its keys were removed, it is closed.
   ///
+  /// - Returns: `nil` if no device lock is pending.
   /// - Throws: An error if a session whose keys were removed cannot be closed.
-  var lockingSession: DeviceSession? {
-    get throws(KeyhaulError) {
-      try closeIfLocked()
-      return sessionBeingLocked
-    }
+  func sessionOfPendingLock() throws(KeyhaulError) -> DeviceSession? {
+    try closeUnlessPending()
+    return pendingSession
   }
 
   /// Locks the device through a session that stays open until its keys are removed.
   func lockDevice(through session: DeviceSession) throws(KeyhaulError) {
-    // Apps that are notified of the locking may still read items, through this session.
-    sessionBeingLocked = session
+    // Apps that are notified of the device lock may still read items, through this session.
+    pendingSession = session
     do throws(KeyhaulError) {
       try session.requestLock()
     } catch {
-      try? closeIfLocked()
+      try? closeUnlessPending()
       throw error
     }
-    try closeIfLocked()
+    try closeUnlessPending()
   }
 
-  /// Closes the session, except if the device lock is still pending.
-  private func closeIfLocked() throws(KeyhaulError) {
-    guard let session = sessionBeingLocked, !session.isLocking else { return }
-    sessionBeingLocked = nil
+  /// Waits until the keys of a pending device lock are removed, and closes the session.
+  func waitForKeyRemoval() throws(KeyhaulError) {
+    pendingSession?.waitForLock()
+    try closeUnlessPending()
+  }
+
+  /// Closes the session, unless its keys are still in memory.
+  private func closeUnlessPending() throws(KeyhaulError) {
+    guard let session = pendingSession, !session.isLocking else { return }
+    pendingSession = nil
     try session.close()
-  }
-
-  /// Waits until the keys of a pending device lock are removed.
-  func waitForLock() throws(KeyhaulError) {
-    sessionBeingLocked?.waitForLock()
-    try closeIfLocked()
   }
 }

@@ -19,7 +19,7 @@ public final class KeychainClient: Sendable {
   public let notificationCenter: NotificationCenter
   /// The folder of a temporary device, which lives as long as the client.
   private let deviceSet: TemporaryDeviceSet?
-  let deviceLock: DeviceAccessLock
+  let accessLock: DeviceAccessLock
   private let observation: ProtectedDataMonitor.Observation
   private let associatedObjects = Locked<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
@@ -50,7 +50,7 @@ public final class KeychainClient: Sendable {
     self.app = app
     self.notificationCenter = notificationCenter
     self.deviceSet = deviceSet
-    deviceLock = .forDevice(device)
+    accessLock = .forDevice(device)
     observation = device.protectedData.observe { event in
       guard let name = event.notificationName else { return }
       notificationCenter.post(name: name, object: nil)
@@ -76,12 +76,12 @@ public final class KeychainClient: Sendable {
   public func withSession<Result>(
     _ access: DeviceAccess = .writing, _ body: (DeviceSession) throws(KeyhaulError) -> Result
   ) throws(KeyhaulError) -> Result {
-    deviceLock.lock()
-    defer { deviceLock.unlock() }
-    if let locking = try deviceLock.lockingSession {
+    accessLock.acquire()
+    defer { accessLock.release() }
+    if let pendingSession = try accessLock.sessionOfPendingLock() {
       // This session stays open for some seconds, but the caller's changes must already be on the disk.
-      let value = try body(locking)
-      try locking.synchronize()
+      let value = try body(pendingSession)
+      try pendingSession.synchronize()
       return value
     }
     // Only the writing sessions of a temporary device are cached, which saves opening the device for each call.
@@ -176,10 +176,10 @@ extension KeychainClient {
   /// - Throws: `.noPasscode` if the device has no passcode; `.deviceBusy` if another process uses the device for longer
   ///   than `lockTimeout`; `.deviceIO` if a file operation fails.
   public func pressSideButton() throws(KeyhaulError) {
-    deviceLock.lock()
-    defer { deviceLock.unlock() }
-    guard try deviceLock.lockingSession == nil else { return }
-    try deviceLock.lockDevice(through: device.openSession(.writing, verb: "lock", wait: Self.lockTimeout))
+    accessLock.acquire()
+    defer { accessLock.release() }
+    guard try accessLock.sessionOfPendingLock() == nil else { return }
+    try accessLock.lockDevice(through: device.openSession(.writing, verb: "lock", wait: Self.lockTimeout))
   }
 
   /// Presses the side button and waits, by the device's clock, until the keys are removed.
@@ -189,22 +189,22 @@ extension KeychainClient {
     try pressSideButton()
     guard isLocking else {
       // The keys are already removed. This closes the session, and reports errors.
-      deviceLock.lock()
-      defer { deviceLock.unlock() }
-      return try deviceLock.waitForLock()
+      accessLock.acquire()
+      defer { accessLock.release() }
+      return try accessLock.waitForKeyRemoval()
     }
     // Other threads may use the device during the wait.
     device.environment.clock.sleep(DeviceSession.lockGrace)
-    deviceLock.lock()
-    defer { deviceLock.unlock() }
-    try deviceLock.waitForLock()
+    accessLock.acquire()
+    defer { accessLock.release() }
+    try accessLock.waitForKeyRemoval()
   }
 
   /// Whether the side button was pressed and the keys are still in memory.
   public var isLocking: Bool {
-    deviceLock.lock()
-    defer { deviceLock.unlock() }
-    return deviceLock.isLocking
+    accessLock.acquire()
+    defer { accessLock.release() }
+    return accessLock.isDeviceLockPending
   }
 
   /// Unlocks the device, and notifies apps.
