@@ -60,22 +60,15 @@ final class BackupReencryptor<Random: RandomSource> {
     guard file.byteCount > 0 else { return 0 }
     let blockSize = FileSectionDecryptor.blockSize
     let lastBlocks = try file.lastBytes(2 * blockSize)
-    guard file.byteCount.isMultiple(of: Int64(blockSize)), lastBlocks.count >= blockSize else { throw damaged(file) }
-    let previousBlock = lastBlocks.count > blockSize ? Array(lastBlocks.prefix(blockSize)) : nil
-    let lastBlock = lastBlocks.suffix(blockSize)
-    let plaintext = try translatingErrors(in: file.path) { () throws(DataProtectionError) in
-      let decryptor = try FileSectionDecryptor(key: key)
-      return try [UInt8](count: lastBlock.count) { (block) throws(DataProtectionError) in
-        block.copyBytes(from: lastBlock)
-        try decryptor.decrypt(block, after: previousBlock)
-      }
+    guard file.byteCount.isMultiple(of: Int64(blockSize)) else { throw damaged(file) }
+    let end = try translatingErrors(in: file.path) { () throws(DataProtectionError) in
+      var ending = FileEnding(decryptor: try FileDecryptor(key: key))
+      lastBlocks.withRawBytes { ending.update($0) }
+      return try ending.finish()
     }
-    // Each byte of the padding is its length.
-    let padding = plaintext.last ?? 0
-    guard (1...UInt8(blockSize)).contains(padding), plaintext.suffix(Int(padding)).allSatisfy({ $0 == padding }) else {
-      throw damaged(file)
-    }
-    return file.byteCount - Int64(padding)
+    guard end.hasValidPadding else { throw damaged(file) }
+    let paddingByteCount = Int64(lastBlocks.count) - end.plainByteCount
+    return file.byteCount - paddingByteCount
   }
 
   private func damaged(_ file: BackupFiles.File) -> KeyhaulError {
