@@ -44,7 +44,7 @@ extension BackupRewriter {
     let seals = try SealUpdate(of: archive, manifest: newManifest, keys: keys)
     switch archive.source {
     case .directory:
-      return try changing(archive, at: path) { () throws(KeyhaulError) in
+      return try withWriteLock(on: archive, at: path) { () throws(KeyhaulError) in
         try replaceManifest(of: archive, in: path, old: oldManifest, new: newManifest, seals)
       }
     case .container:

@@ -27,7 +27,7 @@ extension BackupRewriter {
     let builder = try SealBuilder(of: archive, keys: keys)
     let stored = try archive.storedFiles()
     let copyProgress = CopyProgress(total: stored.byteCount + archive.metadataByteCount, progress)
-    return try changing(archive, at: path) { () throws(KeyhaulError) in
+    return try withWriteLock(on: archive, at: path) { () throws(KeyhaulError) in
       try writeSeal(stored, builder, copyProgress, of: archive, at: path)
     }
   }

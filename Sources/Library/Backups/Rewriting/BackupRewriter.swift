@@ -6,29 +6,29 @@ package import Basics
 package struct BackupRewriter: Sendable {
   let system: FileSystem
   let limits: BackupLimits
-  private let locks: Bool
+  private let takesFileLock: Bool
 
   /// Creates a rewriter for the real file system with the standard limits.
   ///
-  /// - Parameter locks: Whether each change takes the file lock for writing itself. It then releases the archive's lock
-  ///   for reading, and checks that the backup has not changed since it was opened. Pass `false` if the caller took the
-  ///   file lock before it opened the backup.
-  package init(locks: Bool = true) { self.init(system: .real, locks: locks) }
+  /// - Parameter takesFileLock: Whether each change takes the file lock for writing. Pass `false` if the caller took it
+  ///   before opening the backup.
+  package init(takesFileLock: Bool = true) { self.init(system: .real, takesFileLock: takesFileLock) }
 
-  package init(system: FileSystem, limits: BackupLimits = .standard, locks: Bool = true) {
+  package init(system: FileSystem, limits: BackupLimits = .standard, takesFileLock: Bool = true) {
     self.system = system
     self.limits = limits
-    self.locks = locks
+    self.takesFileLock = takesFileLock
   }
 
-  /// Runs a change of a backup while no other process reads or changes the backup.
+  /// Runs a change of a backup while no other process reads or changes the backup. Releases the archive's file lock for
+  /// reading, takes the lock for writing, and checks that the backup has not changed since it was opened.
   ///
   /// - Throws: `.busy` if another process uses the backup, `.changed` if it is no longer the one that was opened, or
   ///   the errors of the change.
-  func changing<Value>(
-    _ archive: BackupArchive, at path: String, _ change: () throws(KeyhaulError) -> Value
+  func withWriteLock<Value>(
+    on archive: BackupArchive, at path: String, _ change: () throws(KeyhaulError) -> Value
   ) throws(KeyhaulError) -> Value {
-    guard locks else { return try change() }
+    guard takesFileLock else { return try change() }
     archive.lock?.release()
     let lock = try BackupLock.acquire(path, for: .writing, system: system)
     defer { lock?.release() }
@@ -49,14 +49,14 @@ package struct BackupRewriter: Sendable {
     try BackupArchive.open(.path(path), limits: limits, storage: archive.storage, system: system)
   }
 
-  /// Returns whether a change of the password was interrupted before its last step. The seal then matches two manifests,
-  /// the old one and the new one. The next change of the password completes the seal.
+  /// Returns whether a change of the password was interrupted before its last step. The seal then lists two manifests,
+  /// the old one and the new one, until the next change of the password.
   package static func hasUnfinishedSeal(_ archive: BackupArchive) -> Bool {
     archive.seal?.contents.map { $0.entries(at: MetadataFile.manifest.path).count > 1 } ?? false
   }
 
-  /// Removes temporary files that interrupted runs have left. Call this if nothing has to be changed. An operation that
-  /// writes does it by itself.
+  /// Removes temporary files that interrupted runs have left. Call this if nothing has to be changed: an operation that
+  /// writes removes them itself.
   ///
   /// - Parameter path: The path of the backup: a directory or a container file, not a link.
   package func removeLeftovers(of archive: BackupArchive, at path: String) {
@@ -96,14 +96,14 @@ package struct BackupRewriter: Sendable {
 
   /// Writes a changed backup to its target.
   ///
-  /// - Parameter access: The owner and permissions to keep from the backup that is replaced.
+  /// - Parameter access: The owner and permissions of the replaced backup, which the new one gets.
   func install(
     _ outgoing: OutgoingBackup, of files: BackupFiles, to target: Target, keeping access: PreservedAccess
   ) throws(KeyhaulError) -> BackupInstaller.InstalledBackup {
     let installer = BackupInstaller(system: system)
     switch target {
     case .inPlace:
-      return try changing(files.archive, at: files.path) { () throws(KeyhaulError) in
+      return try withWriteLock(on: files.archive, at: files.path) { () throws(KeyhaulError) in
         files.isDirectory
           ? try installer.placeDirectory(outgoing, at: files.path, replace: true, keeping: access)
           : try installer.placeFile(

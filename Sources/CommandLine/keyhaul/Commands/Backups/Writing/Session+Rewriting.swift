@@ -24,7 +24,7 @@ extension Session {
         try streaming(to: output) { () throws(KeyhaulError) in
           try committing(change) { () throws(KeyhaulError) in
             // The session has held the backup's file lock since the backup was opened.
-            try write(BackupRewriter(locks: false), report.updateUnlessInterrupted)
+            try write(BackupRewriter(takesFileLock: false), report.updateUnlessInterrupted)
           }
         }
       }
