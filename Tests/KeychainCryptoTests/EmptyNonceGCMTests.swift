@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("AES-GCM with an empty IV")
+@Suite("AES-GCM with an empty nonce")
 final class EmptyNonceGCMTests {
   private let cipher: ItemCipher
 
@@ -58,19 +58,19 @@ final class EmptyNonceGCMTests {
     }
   }
 
-  @Test("Encryption with the empty IV differs from encryption with an IV of twelve zero bytes")
-  func zeroIV() throws {
+  @Test("Encryption with the empty nonce differs from encryption with a nonce of twelve zero bytes")
+  func allZeroNonce() throws {
     let key = [UInt8](repeating: 3, count: 32)
     let plaintext = SensitiveBytes(copying: [1, 2, 3])
-    let withEmptyIV = try cipher.sealWithEmptyNonce(plaintext, key: Secret(copying: key))
-    let withZeroIV = try cipher.sealWithNonce(
+    let withEmptyNonce = try cipher.sealWithEmptyNonce(plaintext, key: Secret(copying: key))
+    let withAllZeroNonce = try cipher.sealWithNonce(
       [UInt8](repeating: 0, count: 12), header: [], plaintext, key: Secret(copying: key))
-    #expect(withEmptyIV.ciphertext != withZeroIV.ciphertext)
-    #expect(withEmptyIV.tag != withZeroIV.tag)
+    #expect(withEmptyNonce.ciphertext != withAllZeroNonce.ciphertext)
+    #expect(withEmptyNonce.tag != withAllZeroNonce.tag)
   }
 }
 
-/// GCM with an empty IV, implemented bit by bit like the standard's text; only AES itself is OpenSSL's.
+/// GCM with an empty nonce, implemented bit by bit like the standard's text; only AES itself is OpenSSL's.
 private struct BitwiseGCM: ~Copyable {
   private let context: CipherContext
 
@@ -81,7 +81,7 @@ private struct BitwiseGCM: ~Copyable {
   }
 
   func seal(_ plaintext: [UInt8]) throws -> Sealed {
-    // The first counter block is the GHASH of the IV. For an empty IV, that is the GHASH of two zero lengths: zero.
+    // The first counter block is the GHASH of the nonce. For an empty nonce, it is the GHASH of two zero lengths: zero.
     let firstCounter = [UInt8](repeating: 0, count: 16)
     let ciphertext = try encryptCounters(after: firstCounter, xoring: plaintext)
     let hash = try ghash(ciphertext)

@@ -1,18 +1,19 @@
 import Basics
 
-/// Converts AES-256-GCM with an IV of 12 zero bytes to AES-256-GCM with an empty IV. Backups use an empty IV, which
-/// OpenSSL rejects.
+/// Converts AES-256-GCM with the all-zero nonce of 12 bytes to AES-256-GCM with an empty nonce (IV). Backups use an empty
+/// nonce, which OpenSSL rejects.
 ///
-/// For an IV that is not 96 bits long, GCM starts its counter at a hash of the IV (NIST SP 800-38D §7.1). For the empty
-/// IV, the counter starts at block 0. For the zero IV, it starts at block 1. Let E(n) be the encryption of the block with
-/// the number n:
+/// For a nonce that is not 96 bits long, GCM starts its counter at a hash of the nonce (NIST SP 800-38D §7.1). For the
+/// empty nonce, the counter starts at block 0. For the all-zero nonce, it starts at block 1. Let E(n) be the encryption of
+/// the block with the number n:
 ///
 /// - The tags differ by E(0) xor E(1), because the part of a tag that depends on key and ciphertext is the same.
-/// - The key stream of the empty IV is E(1) E(2) E(3) …. The key stream of the zero IV is E(2) E(3) …, one block ahead.
+/// - The key stream of the empty nonce is E(1) E(2) E(3) …. The key stream of the all-zero nonce is E(2) E(3) …, one block
+///   ahead.
 ///
 /// This is secure only with a new key for every item, as in Apple's code.
 struct EmptyNonceGCM {
-  static let zeroNonce = [UInt8](repeating: 0, count: 12)
+  static let allZeroNonce = [UInt8](repeating: 0, count: 12)
   private static let blockSize = 16
 
   /// E(0) and E(1), valid only during `withKey`.
@@ -35,23 +36,23 @@ struct EmptyNonceGCM {
     }
   }
 
-  /// Converts the tag for one IV to the tag for the other.
+  /// Converts the tag for one nonce to the tag for the other.
   func converted(tag: [UInt8]) -> [UInt8] {
     tag.indices.map { tag[$0] ^ blocks[$0] ^ blocks[Self.blockSize + $0] }
   }
 
-  /// Converts `stream`, the key stream of the zero IV, to the key stream of the empty IV.
-  func shift(keyStream stream: UnsafeMutableRawBufferPointer) {
+  /// Converts `stream`, the key stream of the all-zero nonce, to the key stream of the empty nonce.
+  func convert(keyStream stream: UnsafeMutableRawBufferPointer) {
     guard let base = stream.baseAddress else { return }
     let movedByteCount = max(stream.count - Self.blockSize, 0)
     (base + (stream.count - movedByteCount)).copyMemory(from: base, byteCount: movedByteCount)
     stream.copyBytes(from: blocks[Self.blockSize...].prefix(stream.count))
   }
 
-  /// Converts `output`, the result of decrypting `ciphertext` with the zero IV, to the plaintext.
-  func shift(decrypted output: UnsafeMutableRawBufferPointer, of ciphertext: UnsafeRawBufferPointer) {
+  /// Converts `output`, the result of decrypting `ciphertext` with the all-zero nonce, to the plaintext.
+  func convert(decrypted output: UnsafeMutableRawBufferPointer, ciphertext: UnsafeRawBufferPointer) {
     xor(output, with: ciphertext)
-    shift(keyStream: output)
+    convert(keyStream: output)
     xor(output, with: ciphertext)
   }
 }

@@ -1,8 +1,8 @@
 import Basics
 import KeychainFormats
 
-/// The ciphers for decrypting and encrypting items. They are reused, because OpenSSL takes longer to look up
-/// a cipher than to encrypt an item.
+/// The ciphers for decrypting and encrypting items. They are reused, because OpenSSL takes longer to look up a cipher than
+/// to encrypt an item.
 ///
 /// Not to be used from two threads at once: `ClassKeys` protects it with a lock.
 struct ItemCipher: ~Copyable {
@@ -58,47 +58,48 @@ struct ItemCipher: ~Copyable {
     return try gcmDecryption.open(sealed, header: header, into: output)
   }
 
-  // MARK: Backup items: AES-256-GCM with an IV of length zero
+  // MARK: Backup items: AES-256-GCM with an empty nonce
 
   borrowing func sealWithEmptyNonce(
     _ plaintext: SensitiveBytes, key: borrowing Secret
   ) throws(DataProtectionError) -> Sealed {
     try EmptyNonceGCM.withKey(key, blockEncryption) { (converter) throws(DataProtectionError) in
-      // OpenSSL rejects an empty nonce, so this encrypts with the nonce of zeros, and converts the result. The bytes of a
-      // new `SensitiveBytes` are zeros, and the result of encrypting them is the key stream.
+      // OpenSSL rejects an empty nonce. So this gets the key stream of the all-zero nonce, by encrypting zeros, and converts
+      // it to the key stream of the empty nonce. The bytes of a new `SensitiveBytes` are zeros.
       try key.withBytes { (bytes) throws(DataProtectionError) in
-        try gcmEncryption.begin(key: bytes, iv: EmptyNonceGCM.zeroNonce)
+        try gcmEncryption.begin(key: bytes, iv: EmptyNonceGCM.allZeroNonce)
       }
-      let zeroIVStream = try SensitiveBytes(count: plaintext.count) { (stream) throws(DataProtectionError) in
+      let allZeroNonceStream = try SensitiveBytes(count: plaintext.count) { (stream) throws(DataProtectionError) in
         try gcmEncryption.update(UnsafeRawBufferPointer(stream), into: stream)
       }
       let ciphertext = [UInt8](count: plaintext.count) { output in
-        zeroIVStream.withBytes { output.copyMemory(from: $0) }
-        converter.shift(keyStream: output)
+        allZeroNonceStream.withBytes { output.copyMemory(from: $0) }
+        converter.convert(keyStream: output)
         plaintext.withBytes { xor(output, with: $0) }
       }
-      // To compute the tag, GCM has to produce the same ciphertext. These bytes encrypt to it with the nonce of zeros.
-      // They are secret, because together with the ciphertext they reveal the key stream.
-      let zeroIVPlaintext = SensitiveBytes(count: plaintext.count) { output in
-        zeroIVStream.withBytes { output.copyMemory(from: $0) }
+      // To compute the tag, GCM has to produce the same ciphertext with the all-zero nonce. These are the bytes that
+      // encrypt to it. They are secret, because together with the ciphertext they reveal the key stream.
+      let substitutePlaintext = SensitiveBytes(count: plaintext.count) { output in
+        allZeroNonceStream.withBytes { output.copyMemory(from: $0) }
         ciphertext.withRawBytes { xor(output, with: $0) }
       }
-      let sealed = try sealWithNonce(EmptyNonceGCM.zeroNonce, header: [], zeroIVPlaintext, key: key)
+      let sealed = try sealWithNonce(EmptyNonceGCM.allZeroNonce, header: [], substitutePlaintext, key: key)
       return Sealed(ciphertext: ciphertext, tag: converter.converted(tag: sealed.tag))
     }
   }
 
-  /// Returns the plaintext, or `nil` if the tag does not match, in which case the decrypted bytes are overwritten.
+  /// Returns the plaintext. If the tag does not match, returns `nil` and overwrites the decrypted bytes.
   borrowing func openWithEmptyNonce(
     _ sealed: Sealed, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {
     try EmptyNonceGCM.withKey(key, blockEncryption) { (converter) throws(DataProtectionError) in
-      let zeroIVSealed = Sealed(ciphertext: sealed.ciphertext, tag: converter.converted(tag: sealed.tag))
+      let allZeroNonceSealed = Sealed(ciphertext: sealed.ciphertext, tag: converter.converted(tag: sealed.tag))
       var isIntact = false
       let plaintext = try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
-        isIntact = try open(zeroIVSealed, nonce: EmptyNonceGCM.zeroNonce, header: [], key: key, into: output)
+        isIntact = try open(
+          allZeroNonceSealed, nonce: EmptyNonceGCM.allZeroNonce, header: [], key: key, into: output)
         guard isIntact else { return }
-        sealed.ciphertext.withRawBytes { converter.shift(decrypted: output, of: $0) }
+        sealed.ciphertext.withRawBytes { converter.convert(decrypted: output, ciphertext: $0) }
       }
       return isIntact ? plaintext : nil
     }

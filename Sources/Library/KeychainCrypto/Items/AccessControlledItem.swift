@@ -72,7 +72,7 @@ extension ClassKeys {
 
 /// The two modes of encrypting a keychain item.
 package enum ItemEncryptionMode: Sendable, Hashable {
-  /// The mode of backups: an IV of length zero, without additional data.
+  /// The mode of backups: an empty nonce, without additional data.
   case backup
   /// The mode of a device's database: a fixed IV, with the blob's header as additional data.
   case device
