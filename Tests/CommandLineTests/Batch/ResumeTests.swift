@@ -133,7 +133,7 @@ struct ResumeTests {
       let result = BatchResult(
         verb: "verify", parameters: [], path: name, metadata: metadata, isArchivedCopy: false, status: .ok,
         failure: nil, warnings: [], document: .string(String(repeating: "a", count: characterCount)), result: .whole)
-      try log.add(result, inputs: ResumeInputs(digest: "sha256:0", password: nil))
+      try log.add(result, condition: ResumeCondition(inputsDigest: "sha256:0", passwordIdentifier: nil))
     }
     do {
       let log = try open()

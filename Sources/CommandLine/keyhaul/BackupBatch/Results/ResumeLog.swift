@@ -1,8 +1,8 @@
 import KeyhaulKit
 import SystemPackage
 
-/// The file of `--resume`. Each result is one line: the object that `ndjson` prints, with one more member for the inputs
-/// that produced the result. A result is added to the file before it is printed.
+/// The file of `--resume`. Each result is one line: the object that `ndjson` prints, with one more member for the
+/// condition under which the next run uses the result. A result is added to the file before it is printed.
 ///
 /// The next run uses the results of complete lines and ignores an incomplete line. Only the locations of earlier results
 /// are kept in memory, so documents may be large. Only one process uses the file at a time.
@@ -39,7 +39,7 @@ final class ResumeLog: Sendable {
   ///   - verb: The name of the command. Results of other commands are ignored.
   ///   - parameters: The accepted values of `BatchResult.parameters`: with and without an available password. Results
   ///     with other parameters are ignored.
-  ///   - inputsDigest: The digest of the inputs (`ResumeInputs.digest`).
+  ///   - inputsDigest: The digest of the inputs (`ResumeCondition.digest`).
   ///   - maximumLineByteCount: The maximum length of a line, in bytes.
   /// - Throws: `.refused` for a file with other content or a longer line, which stays unchanged; `.busy` if another run
   ///   uses the file; `.failed` if the file cannot be opened or read, or if no line end can be added to its last line.
@@ -63,7 +63,7 @@ final class ResumeLog: Sendable {
         }
         continue
       }
-      let hasSameInputs = ResumeInputs(json[ResumeInputs.member])?.digest == inputsDigest
+      let hasSameInputs = ResumeCondition(json[ResumeCondition.member])?.inputsDigest == inputsDigest
       let isForThisRun = result.verb == verb && parameters.contains(result.parameters) && hasSameInputs
       guard isForThisRun, let hash = PathHash(result.path) else { continue }
       // A later result replaces an earlier result of the same backup, even if the later one cannot be reused.
@@ -127,18 +127,18 @@ final class ResumeLog: Sendable {
   /// Returns whether the file has a reusable result for a path. The backup may have changed since the result was added.
   func mayContain(_ path: String) -> Bool { PathHash(path).map { locations[$0] != nil } ?? false }
 
-  /// Returns the stored result for a backup in its current state, and its inputs.
+  /// Returns the stored result for a backup in its current state, and its condition.
   ///
   /// - Returns: `nil` if there is no result, if the backup or the inputs have changed, or if the file cannot be read.
   func result(
     for path: String, parameters: [String], backupDigest: String
-  ) -> (result: BatchResult, inputs: ResumeInputs)? {
+  ) -> (result: BatchResult, condition: ResumeCondition)? {
     guard let location = PathHash(path).flatMap({ locations[$0] }), let line = bytes(at: location),
       let json = try? JSONValue(parsing: line), let result = BatchResult(json), result.path == path,
-      let inputs = ResumeInputs(json[ResumeInputs.member]), inputs.digest == inputsDigest,
+      let condition = ResumeCondition(json[ResumeCondition.member]), condition.inputsDigest == inputsDigest,
       result.parameters == parameters, result.metadata.digest == backupDigest
     else { return nil }
-    return (result, inputs)
+    return (result, condition)
   }
 
   /// Reads the bytes at a location; `nil` if the file cannot be read or has become shorter.
@@ -161,11 +161,11 @@ final class ResumeLog: Sendable {
   ///
   /// - Parameters:
   ///   - result: The result to add.
-  ///   - inputs: The inputs that produced the result; `nil` if the next run must not use the result.
+  ///   - condition: The condition under which the next run uses the result; `nil` if it must not use the result.
   /// - Throws: `.failed` if the file cannot be written.
-  func add(_ result: BatchResult, inputs: ResumeInputs?) throws(CommandError) {
+  func add(_ result: BatchResult, condition: ResumeCondition?) throws(CommandError) {
     guard case .object(var members) = result.json else { return }
-    if let inputs { members.append((ResumeInputs.member, inputs.json)) }
+    if let condition { members.append((ResumeCondition.member, condition.json)) }
     let line = JSONValue.object(members).compactText()
     guard line.utf8.count <= maximumLineByteCount else { return }
     try write(Array((line + "\n").utf8))

@@ -28,7 +28,7 @@ struct BatchRun<Command: BatchCommand> {
     try Self.prepareFiles(of: command, in: session)
     let verb = session.commandName.split(separator: " ").dropFirst().joined(separator: " ")
     let inputsDigest = try command.batchOptions.resume.map { _ in
-      try ResumeInputs.digest(
+      try ResumeCondition.digest(
         parameters: parameters, inputs: command.inputs(in: session), command.accessOptions.decryption, in: session)
     }
     let worker = BatchWorker(
@@ -94,7 +94,7 @@ struct BatchRun<Command: BatchCommand> {
       work: { (queued) throws(CommandError) in worker.result(for: queued, resumingFrom: resumeLog) },
       deliver: { (finished) throws(CommandError) in
         let result = finished.result
-        if !finished.isResumed { try resumeLog?.add(result, inputs: finished.inputs) }
+        if !finished.isResumed { try resumeLog?.add(result, condition: finished.resumeCondition) }
         summary.add(result, isResumed: finished.isResumed, needsAttention: Command.note(on: result) != nil)
         let head = count == 0 ? formatter.head() : ""
         try write(head + formatter.row(result, isFirst: count == 0))

@@ -20,8 +20,8 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   struct FinishedBackup: Sendable {
     let result: BatchResult
     let isResumed: Bool
-    /// The inputs that must match before the result is used again; `nil` if they changed while the backup was read.
-    var inputs: ResumeInputs?
+    /// The condition under which the next run uses a new result; `nil` if it must not use the result.
+    var resumeCondition: ResumeCondition?
   }
 
   /// Returns the parameters of a result. They state whether a password was available, so that a result without a password
@@ -34,7 +34,8 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   func result(for queued: QueuedBackup, resumingFrom resumeLog: ResumeLog?) -> FinishedBackup {
     if let fault = queued.fault {
       let result = makeResult(
-        for: queued, BackupMetadata(), hasPassword: false, completion: .failure(fault), CapturedOutput())
+        for: queued, metadata: BackupMetadata(), hasPassword: false, completion: .failure(fault),
+        output: CapturedOutput())
       return FinishedBackup(result: result, isResumed: false)
     }
     if let resumeLog, resumeLog.mayContain(queued.path), let earlier = earlierResult(for: queued, in: resumeLog) {
@@ -47,7 +48,7 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   private func newResult(for queued: QueuedBackup) -> FinishedBackup {
     let singleCommand = command.command(for: queued.path)
     let output = CapturedOutput()
-    let session = session(for: singleCommand, queued, output)
+    let session = makeSession(for: singleCommand, reading: queued, capturing: output)
     let completion: Result<CommandExitStatus, CommandError>
     do {
       completion = .success(session.finalStatus(try singleCommand.runSingle(in: session)))
@@ -55,25 +56,30 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
       completion = .failure(session.errorAfterChange(error))
     }
     let result = makeResult(
-      for: queued, session.backupMetadata ?? BackupMetadata(), hasPassword: !session.availablePasswords.isEmpty,
-      completion: completion, output)
+      for: queued, metadata: session.backupMetadata ?? BackupMetadata(),
+      hasPassword: !session.availablePasswords.isEmpty, completion: completion, output: output)
+    var finished = FinishedBackup(result: result, isResumed: false)
     // If an input changed while the backup was read, the next run must not use the result.
-    let unchangedDigest = inputsDigest.flatMap { $0 == (try? currentInputsDigest(of: queued)) ? $0 : nil }
-    let inputs = unchangedDigest.map { ResumeInputs(digest: $0, password: session.matchedPassword?.identifier) }
-    return FinishedBackup(result: result, isResumed: false, inputs: inputs)
+    if let inputsDigest, inputsDigest == (try? currentInputsDigest(of: queued)) {
+      finished.resumeCondition = ResumeCondition(
+        inputsDigest: inputsDigest, passwordIdentifier: session.matchedPassword?.identifier)
+    }
+    return finished
   }
 
   /// Returns the current digest of all inputs that affect a result, except the backup and its password.
   private func currentInputsDigest(of queued: QueuedBackup) throws -> String {
     let singleCommand = command.command(for: queued.path)
-    let session = session(for: singleCommand, queued, CapturedOutput())
-    return try ResumeInputs.digest(
+    let session = makeSession(for: singleCommand, reading: queued, capturing: CapturedOutput())
+    return try ResumeCondition.digest(
       parameters: parameters, inputs: singleCommand.inputs(in: session), singleCommand.accessOptions.decryption,
       in: session
     )
   }
 
-  private func session(for singleCommand: Command, _ queued: QueuedBackup, _ output: CapturedOutput) -> Session {
+  private func makeSession(
+    for singleCommand: Command, reading queued: QueuedBackup, capturing output: CapturedOutput
+  ) -> Session {
     Session(
       capturing: output, common: singleCommand.common, commandName: commandName,
       environment: passwords.environment(from: environment),
@@ -87,26 +93,28 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
         at: .path(queued.path), storage: command.accessOptions.storage, acceptsPartialBackup: true)
     else { return nil }
     // The digest does not cover everything that the seal covers, so a backup with a broken seal is checked again.
-    guard archive.seal?.violations.isEmpty != false else { return nil }
-    let session = session(for: command.command(for: queued.path), queued, CapturedOutput())
+    let isSealBroken = archive.seal.map { !$0.violations.isEmpty } ?? false
+    guard !isSealBroken else { return nil }
+    let session = makeSession(for: command.command(for: queued.path), reading: queued, capturing: CapturedOutput())
     session.backupMetadata = BackupMetadata(archive)
     let parameters = parameters(hasPassword: !session.availablePasswords.isEmpty)
     guard let earlier = resumeLog.result(for: queued.path, parameters: parameters, backupDigest: archive.digest),
-      isUnlocked(archive, withPasswordOf: earlier.inputs, session)
+      hasSameAccess(to: archive, as: earlier.condition, in: session)
     else { return nil }
     return earlier.result
   }
 
-  /// Returns whether the available passwords decrypt a backup as the passwords of the earlier run did.
+  /// Returns whether the available passwords give the same access to a backup as the passwords of the earlier run.
   ///
-  /// Instead of its password, the earlier run stored a random identifier. A password that decrypts this backup now gets the
-  /// identifier. It is then known to be right for every other result with this identifier, and no key is derived.
-  private func isUnlocked(_ archive: BackupArchive, withPasswordOf inputs: ResumeInputs, _ session: Session) -> Bool {
+  /// The earlier run stored a random identifier instead of the password. A password that decrypts this backup now gets the
+  /// identifier, so that other results with the same identifier require no key derivation.
+  private func hasSameAccess(
+    to archive: BackupArchive, as condition: ResumeCondition, in session: Session
+  ) -> Bool {
     let passwords = session.availablePasswords
     guard command.usesPassword, !passwords.isEmpty else { return true }
-    // No password decrypted the backup in the earlier run. If the backup is encrypted, a password may do so now, and the
-    // earlier result does not apply.
-    guard let identifier = inputs.password else { return !archive.isEncrypted && !archive.hasFalseClaim }
+    // No password decrypted the backup in the earlier run. If the backup has a password, it may be available now.
+    guard let identifier = condition.passwordIdentifier else { return !archive.keybagHasPassword }
     return locks.withLock(for: identifier) {
       if passwords.contains(where: { $0.isKnown(as: identifier) }) { return true }
       let loaded = LoadedBackup(name: session.backupPath, archive: archive)
@@ -128,8 +136,8 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
   ///   - completion: The exit status, or the error that ended the command.
   ///   - output: The output of the command.
   private func makeResult(
-    for queued: QueuedBackup, _ metadata: BackupMetadata, hasPassword: Bool,
-    completion: Result<CommandExitStatus, CommandError>, _ output: CapturedOutput
+    for queued: QueuedBackup, metadata: BackupMetadata, hasPassword: Bool,
+    completion: Result<CommandExitStatus, CommandError>, output: CapturedOutput
   ) -> BatchResult {
     let entry = queued.fault == nil ? BackupDirectory.entry(of: queued.path) : nil
     var metadata = metadata

@@ -1,30 +1,30 @@
 import KeyhaulKit
 
-/// The inputs, except the backup and the flags, that must match before an earlier result is used again.
-struct ResumeInputs: Equatable, Sendable {
-  /// The JSON member that contains the inputs in a line of a `--resume` file.
+/// The inputs and the password of a result. A later run uses the result again only if both are the same.
+struct ResumeCondition: Equatable, Sendable {
+  /// The JSON member that contains the condition in a line of a `--resume` file.
   static let member = "question"
 
   /// The digest of the program version, the flags, and the files and devices that affect a result.
-  let digest: String
-  /// A random name for the password that decrypted the backup; `nil` if no password did. If two runs recorded the same
-  /// name, they used the same password.
-  let password: String?
+  let inputsDigest: String
+  /// A random identifier of the password that decrypted the backup; `nil` if no password did. If two results have the same
+  /// identifier, they have the same password.
+  let passwordIdentifier: String?
 
-  init(digest: String, password: String?) {
-    self.digest = digest
-    self.password = password
+  init(inputsDigest: String, passwordIdentifier: String?) {
+    self.inputsDigest = inputsDigest
+    self.passwordIdentifier = passwordIdentifier
   }
 
-  /// Reads the inputs from a line.
+  /// Reads the condition from a line.
   ///
   /// - Returns: `nil` if the value has no digest.
   init?(_ json: JSONValue?) {
     guard let digest = json?["digest"]?.stringValue else { return nil }
-    self.init(digest: digest, password: json?["password"]?.stringValue)
+    self.init(inputsDigest: digest, passwordIdentifier: json?["password"]?.stringValue)
   }
 
-  var json: JSONValue { ["digest": .string(digest), "password": .text(password)] }
+  var json: JSONValue { ["digest": .string(inputsDigest), "password": .text(passwordIdentifier)] }
 
   /// Returns the digest of all inputs that affect a result, except the backup and its password.
   ///

@@ -4,7 +4,7 @@ import Testing
 @testable import keyhaul
 
 @Suite("Reuse of results in a resumed run")
-struct ResumeInputsTests {
+struct ResumeConditionTests {
   /// Returns the codes of a resumed run, and checks that a new run gives the same codes.
   private func codes(of line: String, in tree: BackupTree) throws -> [Int?] {
     let resumed = try tree.results(of: "\(line) --resume results").map { $0["code"] as? Int }
