@@ -3,12 +3,7 @@ import KeyhaulKit
 extension OutlookSummary {
   /// A sentence about the items that reach a new device: the first line of the report in every format.
   package var verdict: String {
-    if sourceIsBackup,
-      // The verdict uses the first name with which it stays short.
-      let verdict = backupCondition.verdict(deviceNames: deviceNames)
-    {
-      return verdict
-    }
+    if sourceIsBackup, let verdict = backupCondition.verdict(deviceNames: deviceNames) { return verdict }
     let counts = counts(onSameDevice: false)
     guard counts.total > 0 else {
       return sourceIsBackup ? "The backup has no keychain items." : "There are no keychain items."
@@ -27,7 +22,8 @@ extension OutlookSummary {
     return partialVerdict(counts)
   }
 
-  /// The name of the source device if it is known, and a substitute for it.
+  /// The names of the source device for the verdict, the full name first. The verdict uses the first name that keeps it
+  /// short.
   private var deviceNames: [String] { [phoneName, isRedacted ? phone : "the old \(model)"].compactMap(\.self) }
 
   /// Returns the verdict if only some items move: "14 of 18 keychain items reach a new iPhone; 4 stay with old-phone."
@@ -42,7 +38,6 @@ extension OutlookSummary {
       let unreadableClause = "\(HumanReadable.grouped(counts.unreadable)) unreadable"
       return start + (stayingCount == 0 ? "" : clauseWithoutName + ", ") + unreadableClause + "."
     }
-    // The verdict names the device only if it stays short.
     let names = phoneName == nil ? [] : deviceNames
     let candidates = names.map { start + Self.stayingClause(stayingCount, with: $0) + "." }
     return candidates.first(where: BackupCondition.isShort) ?? start + clauseWithoutName + "."
@@ -67,7 +62,7 @@ extension OutlookSummary {
 
   /// Sentences about the origin, protection and condition of the backup. For a device, a sentence about the counted items.
   package var sourceSentences: String {
-    guard sourceIsBackup, let conditionSentence else {
+    guard let conditionSentence else {
       return
         "These are the items of \(HTMLWriter.shortened(phone)), a virtual device, as it is now; no backup was read."
     }
@@ -104,6 +99,7 @@ extension OutlookSummary {
   var conditionSentence: String? {
     guard sourceIsBackup else { return nil }
     if let obstacle = findings.obstacle { return "\(obstacle.prefix(1).uppercased() + obstacle.dropFirst())." }
+    // Unreadable items that are only on the source device are not damage in the backup.
     let damagedCount = counts(onSameDevice: false).unreadable - (sourceDeviceItems?.unreadable.count ?? 0)
     if damagedCount > 0 { return "\(HumanReadable.count(damagedCount, "item")) cannot be read in this copy." }
     switch backupCondition {
@@ -111,16 +107,18 @@ extension OutlookSummary {
     case .unconfirmed: return "Nothing in it says whether the device finished it."
     case .changed, .damaged, .decryptedCopy: return "Keyhaul found damage in it."
     }
-    let boundCount = deviceKeyItemCount
-    guard boundCount > 0, !restoreOutlook.triedDeviceKey else { return "Keyhaul found no damage in its keychain." }
-    return boundCount == restoreOutlook.comparison.items.count
+    let deviceKeyItemCount = countDeviceKeyItems()
+    guard deviceKeyItemCount > 0, !restoreOutlook.triedDeviceKey else {
+      return "Keyhaul found no damage in its keychain."
+    }
+    return deviceKeyItemCount == restoreOutlook.comparison.items.count
       ? "Keyhaul could not check its items: only that device can decrypt them."
       : "Keyhaul found no damage in the items that it can decrypt."
   }
 
-  /// The number of items that only the source device's key decrypts. Without the key, nothing shows whether
-  /// they are damaged.
-  private var deviceKeyItemCount: Int {
+  /// Returns the number of items that only the source device's key can decrypt. Without this key, Keyhaul cannot
+  /// check them for damage.
+  private func countDeviceKeyItems() -> Int {
     restoreOutlook.items.count { $0.reason == .backupNotEncrypted || $0.reason == .deviceBound }
   }
 }
@@ -135,8 +133,8 @@ extension OutlookSummary {
     let newDeviceCounts = counts(onSameDevice: false)
     guard newDeviceCounts.total > 0 else { return emptyText }
     var sentences = [
-      arrivalSentence(newDeviceCounts) + unusableKeysSentence(newDeviceCounts),
-      returnSentence(counts(onSameDevice: true)),
+      newDeviceSentence(newDeviceCounts) + unusableKeysSentence(newDeviceCounts),
+      sameDeviceSentence(counts(onSameDevice: true)),
     ]
     if !sourceIsBackup { sentences.append(otherPasswordSentence) }
     if sourceIsBackup, sourceDeviceItems == nil { sentences.append(Self.uncountedSentence) }
@@ -167,10 +165,10 @@ extension OutlookSummary {
   }
 
   /// Returns the sentence about a new device: "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not."
-  private func arrivalSentence(_ counts: RestoreOutlook.Counts) -> String {
+  private func newDeviceSentence(_ counts: RestoreOutlook.Counts) -> String {
     let (moving, lost) = (counts.restoredCount, counts.lost)
     switch (moving, lost) {
-    case (0, _): return "None of \(subject(counts)) moves to \(newPhone)\(causeSuffix(counts))."
+    case (0, _): return "None of \(subject(counts)) moves to \(newPhone)\(missingPasswordClause)."
     case (_, 0):
       let items = subject(counts)
       return moving == 1
@@ -186,35 +184,40 @@ extension OutlookSummary {
   /// Returns the sentence about Secure Enclave keys that move but are unusable on a new device; empty if there are none.
   private func unusableKeysSentence(_ counts: RestoreOutlook.Counts) -> String {
     guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
-    let (have, keys, are) = count == 1 ? ("has", "a key", "is") : ("have", "keys", "are")
+    if count == 1 {
+      return
+        " 1 of the items that move has the format of a key that only the Secure Enclave of \(phone) can use, and is "
+        + "unusable on \(newPhone)."
+    }
     return
-      " \(HumanReadable.grouped(count)) of the items that move \(have) the format of \(keys) that only the Secure "
-      + "Enclave of \(phone) can use, and \(are) unusable on \(newPhone)."
+      " \(HumanReadable.grouped(count)) of the items that move have the format of keys that only the Secure Enclave "
+      + "of \(phone) can use, and are unusable on \(newPhone)."
   }
 
   /// Returns the sentence about the erased device: "After an erase, 18 of them are restored to old-phone and 4 are not."
-  private func returnSentence(_ counts: RestoreOutlook.Counts) -> String {
-    guard counts.expected == 0 else { return expectedReturnSentence(counts) }
+  private func sameDeviceSentence(_ counts: RestoreOutlook.Counts) -> String {
+    // The `expected` items were judged only by their protection class.
+    guard counts.expected == 0 else { return uncheckedSameDeviceSentence(counts) }
     switch counts.arrives {
     case 0: return "After an erase, none of them is restored to \(phone)."
     case counts.total:
       return "After an erase, \(counts.total == 1 ? "it is" : "all of them are") restored to \(phone)."
     default:
-      let arriving = "\(HumanReadable.grouped(counts.arrives)) of them \(counts.arrives == 1 ? "is" : "are")"
+      let restoredClause = "\(HumanReadable.grouped(counts.arrives)) of them \(counts.arrives == 1 ? "is" : "are")"
       let lossClause =
         counts.lost == 0 ? "" : " and \(HumanReadable.grouped(counts.lost)) \(counts.lost == 1 ? "is" : "are") not"
-      return "After an erase, \(arriving) restored to \(phone)\(lossClause)."
+      return "After an erase, \(restoredClause) restored to \(phone)\(lossClause)."
     }
   }
 
   /// Returns the sentence about the erased device if some items were judged only by their protection class.
-  private func expectedReturnSentence(_ counts: RestoreOutlook.Counts) -> String {
+  private func uncheckedSameDeviceSentence(_ counts: RestoreOutlook.Counts) -> String {
     let expected = HumanReadable.grouped(counts.expected)
-    let arriving = "\(HumanReadable.grouped(counts.arrives)) of them \(counts.arrives == 1 ? "is" : "are")"
+    let restoredClause = "\(HumanReadable.grouped(counts.arrives)) of them \(counts.arrives == 1 ? "is" : "are")"
     let start =
       counts.arrives == 0
       ? "After an erase, \(expected) of them should be restored to \(phone)"
-      : "After an erase, \(arriving) restored to \(phone), and \(expected) more should be"
+      : "After an erase, \(restoredClause) restored to \(phone), and \(expected) more should be"
     let classes = counts.expected == 1 ? "its class" : "their classes"
     let lossSentence =
       counts.lost == 0
@@ -228,7 +231,8 @@ extension OutlookSummary {
       && protection == nil
   }
 
-  private func causeSuffix(_ counts: RestoreOutlook.Counts) -> String {
+  /// The end of a sentence that names the missing backup password as the cause; empty if it is not the cause.
+  private var missingPasswordClause: String {
     guard isBlockedByMissingPassword else { return "" }
     return sourceIsBackup ? "; the backup has no password" : " in a backup without a password"
   }
@@ -251,9 +255,9 @@ extension OutlookSummary {
     guard sourceIsBackup else {
       return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s key and with another device's."
     }
-    let boundCount = deviceKeyItemCount
+    let deviceKeyItemCount = countDeviceKeyItems()
     let lostCount = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
-    guard boundCount > 0 else {
+    guard deviceKeyItemCount > 0 else {
       return lostCount == 0
         ? "Keyhaul decrypted every item. None of them needs a device key."
         : "Keyhaul tried to decrypt every item. \(HumanReadable.grouped(lostCount)) cannot be read in this copy. None of the "
@@ -262,8 +266,8 @@ extension OutlookSummary {
     guard restoreOutlook.triedDeviceKey, let deviceKeyOwner else {
       return
         "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
-        + "\(HumanReadable.count(boundCount, "item")) by class, because the device key that decrypts "
-        + "\(boundCount == 1 ? "it" : "them") is not available."
+        + "\(HumanReadable.count(deviceKeyItemCount, "item")) by class, because the device key that decrypts "
+        + "\(deviceKeyItemCount == 1 ? "it" : "them") is not available."
     }
     return "Keyhaul tried to decrypt every item. For \(phone), it used the device key of \(deviceKeyOwner)."
   }
