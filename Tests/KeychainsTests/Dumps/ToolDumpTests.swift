@@ -26,7 +26,7 @@ struct ToolDumpTests {
     #expect(dump.format == .irestore && dump.recordedAttributes == nil)
     #expect(dump.items.map(\.kind) == [.genericPassword, .genericPassword, .genericPassword, .certificate])
     let (anna, otto, eve, certificate) = (dump.items[0], dump.items[1], dump.items[2], dump.items[3])
-    #expect(anna.item?[.account] == .string("YW5uYQ=="), "nothing states that the text encodes bytes")
+    #expect(anna.item?[.account] == .string("YW5uYQ=="), "the dump does not say that the text encodes bytes")
     #expect(anna.item?[.service] == .string("chat.example & more"))
     #expect(anna.protection == .afterFirstUnlockThisDeviceOnly && anna.item?.isSynchronizable == true)
     #expect(anna.item?.creationDate?.secondsSinceReferenceDate == moment)
@@ -54,11 +54,11 @@ struct ToolDumpTests {
     #expect(withTypes.item?[.account] == .data(Array("anna".utf8)) && withTypes.item?[.service] == .string("YWJj"))
     #expect(withTypes.unusableAttributes == [.generic] && withTypes.protection == .afterFirstUnlockThisDeviceOnly)
     #expect(secret(withTypes) == Array("hunter2".utf8))
-    // The lists of fields and types have different lengths.
+    // Its list of fields is shorter than its list of types.
     #expect(withInvalidTypes.item?[.account] == .string("YW5uYQ==") && withInvalidTypes.protection == nil)
   }
 
-  @Test("The lines that irestore prints before the JSON list the items that the JSON omits")
+  @Test("Items that irestore's JSON omits are read from the lines before it")
   func irestoreLines() throws {
     let json = "{\n  \"Certs\": null, \"General\": [{\"acct\": \"a\"}], \"Internet\": null, \"Keys\": null}\n"
     let dump = try dump(
@@ -95,7 +95,7 @@ struct ToolDumpTests {
 
   // MARK: grapefruit
 
-  @Test("In grapefruit's JSON, raw is the secret, descriptions of data are decoded, and data is never the secret")
+  @Test("In grapefruit's JSON, the secret is in raw and never in data, and attributes that describe bytes are decoded")
   func grapefruit() throws {
     let dump = try dump(
       """
@@ -156,8 +156,8 @@ struct ToolDumpTests {
 
   // MARK: keychain_dumper
 
-  /// Returns an item as versions of 2013 and later print it, without the lines on protection.
-  private static func printed(_ account: String, _ secret: String) -> String {
+  /// Returns an item in the format of keychain_dumper since 2013, without the lines about protection.
+  private static func printedItem(_ account: String, _ secret: String) -> String {
     """
     Generic Password
     ----------------
@@ -173,11 +173,11 @@ struct ToolDumpTests {
   }
 
   @Test("In keychain_dumper's text, the lines of each item are read, and its placeholders are not secrets")
-  func text() throws {
+  func keychainDumper() throws {
     let dump = try dump(
-      Self.printed("anna", "hunter2") + Self.printed("otto", "two\nlines\n")
-        + Self.printed("", "(null)")
-        + Self.printed("eve", "<Not Accessible>") + Self.printed("empty", "")
+      Self.printedItem("anna", "hunter2") + Self.printedItem("otto", "two\nlines\n")
+        + Self.printedItem("", "(null)")
+        + Self.printedItem("eve", "<Not Accessible>") + Self.printedItem("empty", "")
         + "[INFO] No Internet Password Keychain items found.\n[HINT] You should unlock your device!\n")
     #expect(dump.format == .keychainDumper && dump.items.count == 5 && dump.skippedEntryCounts.isEmpty)
     #expect(
@@ -192,14 +192,14 @@ struct ToolDumpTests {
 
   @Test("Text without headings, as the first versions print it, is read, also with CRLF line ends")
   func firstVersion() throws {
-    let lines = Self.printed("anna", "hunter2").split(separator: "\n", omittingEmptySubsequences: false)
+    let lines = Self.printedItem("anna", "hunter2").split(separator: "\n", omittingEmptySubsequences: false)
     let item = lines.dropFirst(2).joined(separator: "\r\n")
     let dump = try dump(item + item)
     #expect(dump.items.map { secret($0) } == [Array("hunter2".utf8), Array("hunter2".utf8)])
     #expect(dump.items.allSatisfy { $0.kind == .genericPassword && $0.item?[.account] == .string("anna") })
   }
 
-  @Test("In keychain_dumper's text, certificates and keys are read, and the parts of an identity are not read twice")
+  @Test("In keychain_dumper's text, certificates and keys are read, except the copies in identities")
   func certificatesAndKeys() throws {
     let certificate = """
       Certificate
@@ -226,8 +226,11 @@ struct ToolDumpTests {
       Permanent Key: True
 
       """
-    let dump = try dump(
-      "Identity\n--------\n" + certificate + key + key + certificate.replacing("Label: not", with: "not"))
+    let identity = "Identity\n--------\n" + certificate + key
+    // The line of the PEM text that looks like an attribute would make a certificate unreadable. In the identity's
+    // certificate, it has no effect.
+    let readableCertificate = certificate.replacing("Label: not", with: "not")
+    let dump = try dump(identity + key + readableCertificate)
     #expect(dump.items.map(\.kind) == [.certificate, .key] && dump.skippedEntryCounts == [.identity: 1])
     #expect(dump.items[0].protection == .afterFirstUnlock && dump.items[0].item?[.serialNumber] == .data([1, 2]))
     #expect(dump.items[1].item?[.applicationLabel] == .data([3, 4]))
@@ -237,14 +240,15 @@ struct ToolDumpTests {
   @Test(
     "An item is not read if its lines are not exactly those that the tool prints",
     arguments: [
-      ToolDumpTests.printed("anna\nKeychain Data: forged", "hunter2"),
-      ToolDumpTests.printed("anna\nEntitlement Group: other", "hunter2"),
-      ToolDumpTests.printed("anna\nComment: forged", "hunter2"),
-      ToolDumpTests.printed("anna", "hunter2\nKeychain Data: forged"),
-      ToolDumpTests.printed("anna", "hunter2\nLabel: forged"),
-      ToolDumpTests.printed("anna\nAccessible Attribute: forged", "hunter2"),
-      String(ToolDumpTests.printed("anna", "hunter2").prefix { $0 != "<" }),
-      ToolDumpTests.printed("anna", "x").replacing("Service: chat.example\n", with: "noise\nService: chat.example\n"),
+      ToolDumpTests.printedItem("anna\nKeychain Data: forged", "hunter2"),
+      ToolDumpTests.printedItem("anna\nEntitlement Group: other", "hunter2"),
+      ToolDumpTests.printedItem("anna\nComment: forged", "hunter2"),
+      ToolDumpTests.printedItem("anna", "hunter2\nKeychain Data: forged"),
+      ToolDumpTests.printedItem("anna", "hunter2\nLabel: forged"),
+      ToolDumpTests.printedItem("anna\nAccessible Attribute: forged", "hunter2"),
+      String(ToolDumpTests.printedItem("anna", "hunter2").prefix { $0 != "<" }),
+      ToolDumpTests.printedItem("anna", "x").replacing(
+        "Service: chat.example\n", with: "noise\nService: chat.example\n"),
     ])
   func forged(text: String) throws {
     let dump = try dump(text)
@@ -255,7 +259,7 @@ struct ToolDumpTests {
   /// Reads an item with the account "Grün" and the secret "straße", with the given bytes for ü and ß.
   private func dump(bytesOfUmlaut: [UInt8], bytesOfSharpS: [UInt8]) throws -> KeychainDump {
     let (umlautPlaceholder, sharpSPlaceholder): (UInt8, UInt8) = (1, 2)
-    let bytes = Self.printed("Gr\u{1}n", "stra\u{2}e").utf8.flatMap { byte -> [UInt8] in
+    let bytes = Self.printedItem("Gr\u{1}n", "stra\u{2}e").utf8.flatMap { byte -> [UInt8] in
       switch byte {
       case umlautPlaceholder: bytesOfUmlaut
       case sharpSPlaceholder: bytesOfSharpS
@@ -284,7 +288,7 @@ struct ToolDumpTests {
   }
 
   @Test("Text that reports no items is an empty dump, and other text is not a dump")
-  func nothing() throws {
+  func noItems() throws {
     let notices = ["Generic Password", "Internet Password"].map { "No \($0) Keychain items found.\n" }.joined()
     #expect(try dump(notices).entryCount == 0)
     for text in ["Service: none\nof these\n", "Key\n--\n", "Generic Password\n", "[INFO] Server started\n"] {
@@ -297,7 +301,7 @@ struct ToolDumpTests {
   @Test("A truncated dump is rejected, or its items have faults, and no secret is truncated")
   func truncation() throws {
     let examples = [
-      Self.printed("anna", "hunter2") + Self.printed("otto", "hunter2"),
+      Self.printedItem("anna", "hunter2") + Self.printedItem("otto", "hunter2"),
       "[{\"clazz\": \"generic\", \"account\": \"anna\", \"raw\": \"aHVudGVyMg==\"}]",
       "{\"General\": [{\"acct\": \"a\", \"v_Data\": \"aHVudGVyMg==\"}], \"Internet\": null, \"Certs\": null, \"Keys\": null}",
     ]
@@ -320,7 +324,8 @@ struct ToolDumpTests {
   func damage() throws {
     var random = SeededRandom(seed: 53)
     let examples = [
-      Self.printed("anna", "hunter2") + "Identity\n--------\nKey\n---\nLabel: <61>\n\nKey\n---\nEntitlement Group: a\n",
+      Self.printedItem("anna", "hunter2")
+        + "Identity\n--------\nKey\n---\nLabel: <61>\n\nKey\n---\nEntitlement Group: a\n",
       "[{\"clazz\": \"generic\", \"label\": \"{length = 1, bytes = 0x61}\", \"raw\": \"aHVudGVyMg==\"}]",
       "{\"General\": [{\"gena\": \"a\", \"v_Data\": \"aHVudGVyMg==\"}], \"Internet\": [], \"Certs\": null, \"Keys\": null}",
     ].map { Array($0.utf8) }
@@ -350,7 +355,7 @@ struct ToolDumpTests {
   @Test("The number of entries is limited in each format")
   func limits() throws {
     let examples = [
-      Self.printed("anna", "a") + Self.printed("otto", "b"), "[{\"clazz\": \"generic\"}, 0]",
+      Self.printedItem("anna", "a") + Self.printedItem("otto", "b"), "[{\"clazz\": \"generic\"}, 0]",
       "{\"General\": [{}, 0], \"Internet\": null, \"Certs\": null, \"Keys\": null}",
     ]
     for example in examples {
