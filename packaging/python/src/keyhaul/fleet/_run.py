@@ -38,8 +38,8 @@ MAX_UNSTARTED_ATTEMPTS = 16
 class Outcome:
     """The tables, in the order of the paths, and counts of the run.
 
-    `kept` rows are from the earlier run, `looked_at` rows are new. `again` is the number of backups that this run sent
-    out once more, without those that Dask moved from a lost worker to another.
+    `kept` rows are from the earlier run, `looked_at` rows are new. `again` is the number of times that this run sent a
+    backup out again. It does not count the tasks that Dask moved from a lost worker to another.
     """
 
     backups: pa.Table
@@ -86,16 +86,17 @@ def run(
       of the path. A `Password` is rejected, because the scheduler would receive it.
     - `out`: the folder for `backups.parquet` and `items.parquet`. They are written every `checkpoint` seconds and at
       the end, even if an exception ends the run.
-    - `resume`: keep the rows in `out` that have the same question, whose backup has the same stamp, and whose password
-      still decrypts a backup that it decrypted before.
+    - `resume`: keep a row in `out` if everything that affects it is unchanged: the program, the commands, the options,
+      the devices, and the sizes and times of the backup's files. The password must also still decrypt a backup that it
+      decrypted before.
     - `names`: write each item's label, account, service, server and access group. Otherwise no name leaves the worker.
     - `to`, `device_key`, `home`, `program`, `timeout`: as in `keyhaul.plan`, on the worker. `timeout` is in seconds for
       each command.
-    - `retries`: the number of times to start a backup again, with no other task running, after Dask gave it up because
-      several workers were lost with it. A backup without a result gets a row with the id `worker-lost`. A worker that
-      is lost before it starts does not count.
-    - `batch`: the number of backups in a task and in a call of the program. By default, tasks start large and end with
-      one.
+    - `retries`: the number of further attempts, with no other task running, for a backup that Dask gave up after it
+      lost several workers with it. An attempt does not count if the worker is lost before it starts the backup. A
+      backup without a result gets a row with the id `worker-lost`.
+    - `batch`: the number of backups in a task and in a call of the program. By default, the first tasks have many
+      backups, and the last tasks have one.
     - `progress`: called with the number of finished backups and the total.
     """
     started = time.monotonic()
@@ -108,12 +109,12 @@ def run(
         for index, path in enumerate(listed(paths))
     ]
     results = _Results(jobs, names, earlier_rows)
-    again = 0
+    resent_total = 0
     last_save = time.monotonic()
     try:
         with contextlib.closing(_collect_results(client, jobs, settings, retries, batch)) as batches_of_results:
             for job_results, resent_count in batches_of_results:
-                again += resent_count
+                resent_total += resent_count
                 for result in job_results:
                     results.add(result)
                 if progress:
@@ -129,7 +130,7 @@ def run(
     backups, items = results.tables(complete=True)
     if out is not None:
         _tables.write(out, backups, items)
-    return Outcome(backups, items, results.kept, len(jobs) - results.kept, again, time.monotonic() - started)
+    return Outcome(backups, items, results.kept, len(jobs) - results.kept, resent_total, time.monotonic() - started)
 
 
 def _source(passwords: Passwords, path: str) -> Sendable | None:
@@ -190,8 +191,8 @@ def _collect_results(
 def _run_alone(client: Client, job: Job, settings: Settings, retries: int, name: str) -> tuple[list[JobResult], int]:
     """Run one backup while no other task runs. Return the result, and the number of times that the backup was sent out.
 
-    A lost worker counts against a backup only if it had started that backup. If the worker was already ending because
-    of another backup, that attempt does not count as one of the `retries`.
+    An attempt counts as one of the `retries` only if the worker had started the backup. Otherwise, another backup may
+    have ended the worker.
     """
     from distributed import Event
 
@@ -225,7 +226,7 @@ class _EarlierRows:
     def __init__(self, folder: str | os.PathLike[str], names: bool) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
         self._items: dict[str, pa.Table] = {}
-        # By mark of a password: the path and the stamp of one backup that this password decrypted.
+        # For each password's mark, the path and the stamp of one backup that the password decrypted.
         self._proofs: dict[str, tuple[str, str]] = {}
         tables = _tables.read(folder, names)
         if tables is None:
@@ -267,7 +268,7 @@ def _is_reusable(row: Mapping[str, Any], items: pa.Table) -> bool:
 
 
 def _slices(items: pa.Table) -> dict[str, tuple[int, int]]:
-    """Return the position and the number of each path's items. They are adjacent, as they were written."""
+    """Return, for each path, the index of its first item and the number of its items. A path's items are adjacent."""
     if items.num_rows == 0:
         return {}
     # Run-end encoding turns the paths a, a, a, b, b into the values a, b with the ends 3, 5.
