@@ -31,8 +31,8 @@ private let plan = MigrationPlan(
 
 @Suite("Looking up items of a plan by name")
 struct PlanLookupTests {
-  @Test("A lookup by account, service or label returns the fate")
-  func fate() {
+  @Test("A lookup by account, service or label returns the outcome")
+  func outcome() {
     #expect(plan["session token"] == .migrates)
     #expect(plan["Session"] == .migrates)
     #expect(plan["mail.example"] == .migrates)
@@ -42,7 +42,7 @@ struct PlanLookupTests {
     #expect(plan["ession"] == .absent)
   }
 
-  @Test("A lookup of several items returns their common fate, or ambiguous")
+  @Test("A lookup of several items returns their common outcome, or ambiguous")
   func ambiguity() {
     #expect(plan["anna"] == .ambiguous)
     #expect(plan["chat.example"] == .ambiguous)

@@ -8,17 +8,18 @@ import Testing
 import VirtualDevice
 
 /// The expected outcome of each class on each target with each kind of backup, written by hand.
-private enum Fate: Equatable {
+private enum ExpectedOutcome: Equatable {
   case restored
   case staysBehind(Reason)
   case neverInBackup
 }
 
-private typealias Fates = (
-  sameDevice: Fate, sameDeviceWithPassword: Fate, otherDevice: Fate, otherDeviceWithPassword: Fate
+private typealias ExpectedOutcomes = (
+  sameDevice: ExpectedOutcome, sameDeviceWithPassword: ExpectedOutcome, otherDevice: ExpectedOutcome,
+  otherDeviceWithPassword: ExpectedOutcome
 )
 
-private let table: [ProtectionClass: Fates] = [
+private let table: [ProtectionClass: ExpectedOutcomes] = [
   .whenUnlocked: (.restored, .restored, .staysBehind(.backupNotEncrypted), .restored),
   .afterFirstUnlock: (.restored, .restored, .staysBehind(.backupNotEncrypted), .restored),
   .always: (.restored, .restored, .staysBehind(.backupNotEncrypted), .restored),
@@ -28,7 +29,9 @@ private let table: [ProtectionClass: Fates] = [
   .whenPasscodeSetThisDeviceOnly: (.neverInBackup, .neverInBackup, .neverInBackup, .neverInBackup),
 ]
 
-private func fate(of protection: ProtectionClass, sameDevice: Bool, hasPassword: Bool) throws -> Fate {
+private func expectedOutcome(
+  of protection: ProtectionClass, sameDevice: Bool, hasPassword: Bool
+) throws -> ExpectedOutcome {
   let row = try #require(table[protection])
   return switch (sameDevice, hasPassword) {
   case (true, false): row.sameDevice
@@ -130,7 +133,7 @@ struct ProtectionClassTableTests {
     var expectedItems: [ItemKey: KeychainItem.Contents] = [:]
     for item in originals {
       let protection = try #require(item.protection)
-      switch try fate(
+      switch try expectedOutcome(
         of: protection, sameDevice: testCase.toSameDevice, hasPassword: testCase.hasPassword)
       {
       case .restored:

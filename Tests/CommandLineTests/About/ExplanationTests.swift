@@ -63,9 +63,9 @@ struct ExplanationTests {
     #expect(try Explain.explanation(of: topic).id == "signal")
   }
 
-  @Test("Every word in an expectation has a page", arguments: PlanExpectation.fates)
-  func fates(fate: ItemFate) throws {
-    #expect(try Explain.explanation(of: fate.rawValue).id == fate.rawValue)
+  @Test("Every word in an expectation has a page", arguments: PlanExpectation.outcomes)
+  func outcomes(outcome: ItemFate) throws {
+    #expect(try Explain.explanation(of: outcome.rawValue).id == outcome.rawValue)
   }
 
   @Test("Every page has its own name and all of its parts")

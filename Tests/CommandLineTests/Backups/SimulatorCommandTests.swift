@@ -28,7 +28,7 @@ struct SimulatorCommandTests {
 
   /// Returns the names and the outcome of each item in a plan, as one sorted line per item. The index is left out, because
   /// devices number their items differently.
-  private func fates(_ document: JSONValue) -> [String] {
+  private func outcomes(_ document: JSONValue) -> [String] {
     (document["items"]?.arrayValue ?? []).map { item in
       ["kind", "service", "server", "account", "label", "access_group", "protection", "outcome", "reason"].map { name in
         item[name]?.stringValue ?? "-"
@@ -116,9 +116,10 @@ struct SimulatorCommandTests {
     try sandbox.run("keyhaul device create new-phone --from new-phone -q")
     #expect(try sandbox.run("keyhaul simulator seed Devices/empty --from phone --yes -q").status == 0)
     for flag in ["", "--no-password"] {
-      let simulatorFates = fates(try sandbox.document("keyhaul plan Devices/empty --to new-phone \(flag) --json"))
-      let deviceFates = fates(try sandbox.document("keyhaul plan phone --to new-phone \(flag) --json"))
-      #expect(simulatorFates == deviceFates && deviceFates.count == 22, "\(simulatorFates) \(deviceFates)")
+      let simulatorOutcomes = outcomes(try sandbox.document("keyhaul plan Devices/empty --to new-phone \(flag) --json"))
+      let deviceOutcomes = outcomes(try sandbox.document("keyhaul plan phone --to new-phone \(flag) --json"))
+      #expect(
+        simulatorOutcomes == deviceOutcomes && deviceOutcomes.count == 22, "\(simulatorOutcomes) \(deviceOutcomes)")
     }
   }
 

@@ -15,9 +15,8 @@ struct ActualOutcomes {
     remainingUnmetCount = count
   }
 
-  /// Returns one result for each item that certainly matches and has an unexpected outcome. At the end, adds a result
-  /// without an item in two cases: if an expected item is missing, or if encrypted items that may match have an unexpected
-  /// outcome.
+  /// Returns one result for each item that certainly matches and has an unexpected outcome. A result without an item
+  /// follows in two cases: if an expected item is missing, or if encrypted items that may match have an unexpected outcome.
   ///
   /// - Throws: `.malformedExpectations` if there are more items with an unexpected outcome than may be listed.
   mutating func unmet(
@@ -30,14 +29,15 @@ struct ActualOutcomes {
     let unmetOfItems = unexpectedLists.joined().sorted().map {
       PlanExpectation.Unmet(expectation: expectation, item: items[$0], encryptedCount: 0, hasCertainMatch: true)
     }
-    let isMissing = matches.certain.isEmpty && expectation.fate != .absent
+    let isMissing = matches.certain.isEmpty && expectation.outcome != .absent
     // If the item is missing, every encrypted item that may match counts. Otherwise, only those with an unexpected outcome.
     let encryptedCount = Self.count(
       isMissing ? allPositions(in: matches.possible) : unexpectedPositions(in: matches.possible, for: expectation))
     // Encrypted items matter if the expectation says that no item matches, or if its matcher can match several items.
     // Otherwise, the items that certainly match decide.
-    let concernsEncryptedItems = expectation.fate == .absent || expectation.matcher.canMatchSeveral
-    guard isMissing || encryptedCount > 0 && concernsEncryptedItems else { return unmetOfItems }
+    let concernsEncryptedItems = expectation.outcome == .absent || expectation.matcher.canMatchSeveral
+    let isUnmetByEncryptedItems = concernsEncryptedItems && encryptedCount > 0
+    guard isMissing || isUnmetByEncryptedItems else { return unmetOfItems }
     let unmetWithoutItem = PlanExpectation.Unmet(
       expectation: expectation, item: nil, encryptedCount: encryptedCount, hasCertainMatch: !matches.certain.isEmpty)
     return unmetOfItems + [unmetWithoutItem]

@@ -7,12 +7,12 @@ package import KeychainRules
 /// password, to the same device or to another device), or only to some of them.
 package struct PlanExpectation: Sendable, Hashable {
   /// The outcomes that can be expected. `.absent` means that the matcher must select no item.
-  package static let fates: [ItemFate] = [.migrates, .staysBehind, .absent]
+  package static let outcomes: [ItemFate] = [.migrates, .staysBehind, .absent]
 
   /// Selects the items. All of them must have the expected outcome.
   package var matcher: ItemMatcher
-  /// The expected outcome, from `fates`.
-  package let fate: ItemFate
+  /// The expected outcome, from `outcomes`.
+  package let outcome: ItemFate
   /// The reason why the item must stay behind; `nil` means any.
   package var reason: Reason?
   /// Whether the expectation applies only to backups with a password, or only to backups without one; `nil` means both.
@@ -22,11 +22,11 @@ package struct PlanExpectation: Sendable, Hashable {
 
   /// Creates an expectation.
   package init(
-    _ matcher: ItemMatcher, _ fate: ItemFate, reason: Reason? = nil, hasPassword: Bool? = nil,
+    _ matcher: ItemMatcher, _ outcome: ItemFate, reason: Reason? = nil, hasPassword: Bool? = nil,
     onSameDevice: Bool? = nil
   ) {
     self.matcher = matcher
-    self.fate = fate
+    self.outcome = outcome
     self.reason = reason
     self.hasPassword = hasPassword
     self.onSameDevice = onSameDevice
@@ -57,7 +57,7 @@ package struct PlanExpectation: Sendable, Hashable {
 
   /// Returns whether an item with this outcome meets the expectation.
   func isMet(by restoreOutcome: RestoreOutcome) -> Bool {
-    switch (fate, restoreOutcome) {
+    switch (outcome, restoreOutcome) {
     case (.migrates, .arrives): true
     case (.staysBehind, .staysBehind(let actual)): reason == nil || reason == actual
     case (.migrates, _), (.staysBehind, _), (.unreadable, _), (.absent, _), (.ambiguous, _): false

@@ -71,15 +71,15 @@ extension PlanExpectation {
     guard matcher != ItemMatcher() else { throw members.fault("it selects no item: add service, account, kind …") }
     // `keyword` does not report a missing member.
     _ = try members.required("expect")
-    guard let fate = try members.keyword("expect", elseReport: "cannot be expected", among: Self.fates, by: \.rawValue)
-    else {
-      throw members.fault("it expects nothing")
-    }
+    guard
+      let outcome = try members.keyword(
+        "expect", elseReport: "cannot be expected", among: Self.outcomes, by: \.rawValue)
+    else { throw members.fault("it expects nothing") }
     let reason = try members.keyword(
       "reason", elseReport: "is not a reason", hint: "explain lists them", among: Reason.allCases, by: \.rawValue)
-    guard reason == nil || fate == .staysBehind else { throw members.fault("only stays-behind can have a reason") }
+    guard reason == nil || outcome == .staysBehind else { throw members.fault("only stays-behind can have a reason") }
     self.init(
-      matcher, fate, reason: reason, hasPassword: try members.flag("password"),
+      matcher, outcome, reason: reason, hasPassword: try members.flag("password"),
       onSameDevice: try members.flag("same_device"))
   }
 }

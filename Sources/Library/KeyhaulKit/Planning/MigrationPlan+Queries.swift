@@ -9,10 +9,10 @@ extension MigrationPlan {
   /// The name must equal the item's label, account, service or server. If several items match, the result is their
   /// common outcome, or `.ambiguous` if they differ; `decisions(named:)` returns the decision about each item. Encrypted
   /// items that stay behind have no names, unless the plan was made from the device or with the source device's key.
-  public subscript(name: String) -> ItemFate { fate(of: decisions(named: name)) }
+  public subscript(name: String) -> ItemFate { outcome(of: decisions(named: name)) }
 
   /// The outcome for the items that a matcher selects.
-  package subscript(matcher: ItemMatcher) -> ItemFate { fate(of: decisions(for: matcher)) }
+  package subscript(matcher: ItemMatcher) -> ItemFate { outcome(of: decisions(for: matcher)) }
 
   /// Returns the decisions about the items whose label, account, service or server has this name.
   public func decisions(named name: String) -> [Decision] {
@@ -32,7 +32,7 @@ extension MigrationPlan {
     return matching.count == 1 ? matching[0].outcome.reason : nil
   }
 
-  private func fate(of decisions: [Decision]) -> ItemFate {
+  private func outcome(of decisions: [Decision]) -> ItemFate {
     guard let first = decisions.first?.outcome.fate else { return .absent }
     return decisions.allSatisfy { $0.outcome.fate == first } ? first : .ambiguous
   }

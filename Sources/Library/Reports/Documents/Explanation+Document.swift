@@ -2,7 +2,7 @@ package import KeyhaulKit
 
 extension Explanation {
   /// The explanations of the outcomes for a single item.
-  package static let fates = [ItemFate.migrates, .staysBehind, .absent, .unreadable].map(\.explanation)
+  package static let outcomes = [ItemFate.migrates, .staysBehind, .absent, .unreadable].map(\.explanation)
   /// The explanation of the methods that move items to another device.
   package static let transferMethods = [TransferMethod.explanation]
   /// The explanations of all reasons, changes and other terms in reports.

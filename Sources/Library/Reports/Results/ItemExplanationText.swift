@@ -145,10 +145,10 @@ struct ItemExplanationText {
     ]
   }
 
-  private func targetRows(_ fate: GlossaryTerm) -> [Row] {
+  private func targetRows(_ outcome: GlossaryTerm) -> [Row] {
     [
       ("Backup", "not in \(source.name); it is \(target ?? "the target")'s own item"),
-      ("Restore", "\(fate.explanation.headline) (\(fate.id))"),
+      ("Restore", "\(outcome.explanation.headline) (\(outcome.id))"),
     ]
   }
 

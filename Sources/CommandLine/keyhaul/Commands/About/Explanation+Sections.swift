@@ -18,7 +18,7 @@ extension Explanation {
 
   /// The list of topics.
   static let sections = [
-    Section(title: "Possible results for an item", pages: fates),
+    Section(title: "Possible results for an item", pages: outcomes),
     Section(title: "Reasons in a report", pages: terms),
     Section(title: "Ways to transfer items to another device", pages: transferMethods),
     Section(title: "Terms", pages: vocabulary),

@@ -44,7 +44,7 @@ package struct ExpectationDocument {
     var fields = ExpectationMessages.fields(expectation.matcher).map { field in
       (field.name, JSONValue.string(field.pattern))
     }
-    fields.append(("expect", .string(expectation.fate.rawValue)))
+    fields.append(("expect", .string(expectation.outcome.rawValue)))
     if let reason = expectation.reason { fields.append(("reason", .string(reason.rawValue))) }
     if let hasPassword = expectation.hasPassword { fields.append(("password", .boolean(hasPassword))) }
     if let onSameDevice = expectation.onSameDevice { fields.append(("same_device", .boolean(onSameDevice))) }

@@ -31,7 +31,7 @@ package struct ExpectationMessages: Sendable {
   /// Returns the line of a met expectation: "met: service chat.example: migrates (1 item)".
   package func line(ofMet checkedCase: ExpectationCheck.Case) -> String {
     "met: \(scenarioPrefix(checkedCase.scenario))\(Self.conditions(of: checkedCase.expectation.matcher)): "
-      + "\(checkedCase.expectation.fate.rawValue) (\(HumanReadable.count(checkedCase.matchedCount, "item")))"
+      + "\(checkedCase.expectation.outcome.rawValue) (\(HumanReadable.count(checkedCase.matchedCount, "item")))"
   }
 
   /// The result in one line: "4 of 5 expectations met." It also states the number of unchecked expectations.
@@ -50,7 +50,7 @@ package struct ExpectationMessages: Sendable {
   /// Returns the text of `line(of:in:)` without the word "missed" and without the restore.
   func sentence(of unmet: PlanExpectation.Unmet) -> String {
     let expectation = unmet.expectation
-    var expected = "expected \(expectation.fate.rawValue)"
+    var expected = "expected \(expectation.outcome.rawValue)"
     if let reason = expectation.reason { expected += " (\(reason.rawValue))" }
     guard let item = unmet.item else {
       return "\(Self.conditions(of: expectation.matcher)): \(expected), \(reasonWithoutItem(unmet))"
@@ -61,19 +61,19 @@ package struct ExpectationMessages: Sendable {
       + "\(item.restoreOutcome.fate.rawValue)\(brackets)"
   }
 
-  /// Returns the reason why an expectation without a known item is unmet.
+  /// Returns the reason why an expectation is unmet, if no single item is the cause.
   private func reasonWithoutItem(_ unmet: PlanExpectation.Unmet) -> String {
     let encryptedCount = unmet.encryptedCount
     let encryptedClause =
       "\(HumanReadable.count(encryptedCount, "encrypted item")) in the plan "
       + "\(encryptedCount == 1 ? "has" : "have") no name"
-    if encryptedCount > 0, unmet.expectation.fate == .absent || unmet.hasCertainMatch {
+    if encryptedCount > 0, unmet.expectation.outcome == .absent || unmet.hasCertainMatch {
       return "which cannot be known: \(encryptedClause)"
     }
     var hint = ""
     if encryptedCount > 0 {
       hint = " (\(encryptedClause))"
-    } else if source.kind == .archive, unmet.expectation.fate == .staysBehind {
+    } else if source.kind == .archive, unmet.expectation.outcome == .staysBehind {
       hint = " (a plan made from a backup does not list items that no backup contains)"
     }
     return "but no item matches\(hint)"
@@ -118,7 +118,7 @@ package struct ExpectationMessages: Sendable {
 }
 
 extension RestoreOutcome {
-  /// The fate of the item, without the reason.
+  /// The outcome without its reason.
   var fate: ItemFate {
     switch self {
     case .arrives: .migrates

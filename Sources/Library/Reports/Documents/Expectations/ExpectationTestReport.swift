@@ -96,7 +96,7 @@ package struct ExpectationTestReport {
     return indices.map { index in
       let expectation = check.expectations[index]
       let reason = expectation.reason.map { " (\($0.rawValue))" } ?? ""
-      let name = "\(ExpectationMessages.conditions(of: expectation.matcher)): \(expectation.fate.rawValue)\(reason)"
+      let name = "\(ExpectationMessages.conditions(of: expectation.matcher)): \(expectation.outcome.rawValue)\(reason)"
       counts[name, default: 0] += 1
       let number = counts[name, default: 1]
       return number == 1 ? name : "\(name) #\(number)"
