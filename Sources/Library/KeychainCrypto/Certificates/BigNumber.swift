@@ -5,15 +5,17 @@ internal import COpenSSL
 struct BigNumber: ~Copyable {
   fileprivate let handle: OpaquePointer
 
-  private init(adopting handle: OpaquePointer?) throws(CertificateError) {
-    guard let handle else { throw .openSSL("BN_new") }
+  /// Creates a number from the result of an OpenSSL function, whose name is for the error.
+  private init(adopting handle: OpaquePointer?, from function: String) throws(CertificateError) {
+    guard let handle else { throw .openSSL(function) }
     self.handle = handle
   }
 
   /// Creates a number from bytes, the most significant first. The caller limits the number of bytes.
   init(_ bytes: UnsafeRawBufferPointer) throws(CertificateError) {
     guard let count = Int32(exactly: bytes.count) else { throw .openSSL("a number of \(bytes.count) bytes") }
-    try self.init(adopting: BN_bin2bn(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), count, nil))
+    try self.init(
+      adopting: BN_bin2bn(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), count, nil), from: "BN_bin2bn")
   }
 
   deinit { BN_clear_free(handle) }
@@ -30,14 +32,14 @@ struct BigNumber: ~Copyable {
 
   /// Returns the number minus one. The number must not be zero.
   borrowing func minusOne() throws(CertificateError) -> BigNumber {
-    let result = try BigNumber(adopting: BN_dup(handle))
+    let result = try BigNumber(adopting: BN_dup(handle), from: "BN_dup")
     guard BN_sub_word(result.handle, 1) == 1 else { throw .openSSL("BN_sub_word") }
     return result
   }
 
   borrowing func times(_ other: borrowing BigNumber) throws(CertificateError) -> BigNumber {
     let scratch = try Scratch()
-    let result = try BigNumber(adopting: BN_new())
+    let result = try BigNumber(adopting: BN_new(), from: "BN_new")
     guard BN_mul(result.handle, handle, other.handle, scratch.handle) == 1 else { throw .openSSL("BN_mul") }
     return result
   }
@@ -45,7 +47,7 @@ struct BigNumber: ~Copyable {
   /// Returns the remainder of a division by `modulus`, which must not be zero.
   borrowing func modulo(_ modulus: borrowing BigNumber) throws(CertificateError) -> BigNumber {
     let scratch = try Scratch()
-    let result = try BigNumber(adopting: BN_new())
+    let result = try BigNumber(adopting: BN_new(), from: "BN_new")
     guard BN_nnmod(result.handle, handle, modulus.handle, scratch.handle) == 1 else { throw .openSSL("BN_nnmod") }
     return result
   }
