@@ -62,21 +62,23 @@ struct MaliciousClientTests {
   @Test("A length of 4 GiB or more is refused at each layer")
   func hugeLengths() {
     let length: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF]
-    #expect(throws: WireError.self) { try PropertyListFrame.small.read(from: ScriptedChannel(length), within: nil) }
-    #expect(throws: WireError.self) {
+    #expect(throws: WireError(.overLimit, "a frame of 4294967295 bytes; at most 1048576 are accepted")) {
+      try PropertyListFrame.small.read(from: ScriptedChannel(length), within: nil)
+    }
+    #expect(throws: WireError(.overLimit, "a frame of 4294967295 bytes; at most 67108864 are accepted")) {
       try PropertyListFrame.deviceLink.read(from: ScriptedChannel(length), within: nil)
     }
-    #expect(throws: WireError.self) {
+    #expect(throws: WireError(.overLimit, "a usbmuxd packet of 4294967295 bytes; at most 1048576 are accepted")) {
       try MultiplexerPacket.read(from: ScriptedChannel(length + [UInt8](repeating: 0, count: 12)), within: nil)
     }
-    #expect(throws: WireError.self) {
+    #expect(throws: WireError(.overLimit, "an AFC packet is longer than 17825792 bytes")) {
       try FileConduitPacket.read(
         from: ScriptedChannel(Array("CFA6LPAA".utf8) + [UInt8](repeating: 0xFF, count: 32)))
     }
-    #expect(throws: BackupServiceError.self) {
+    #expect(throws: DeviceLink.protocolError("a file name of 4294967295 bytes")) {
       try DeviceLink(ScriptedChannel(length)).receiveFile(named: "a", atMost: 1) { _ in }
     }
-    #expect(throws: BackupServiceError.self) {
+    #expect(throws: DeviceLink.protocolError("a block of 4294967295 bytes")) {
       let name = DeviceLink.lengthAndBytes(Array("a".utf8))
       return try DeviceLink(ScriptedChannel(name + length)).receiveFile(named: "a", atMost: 1) { _ in }
     }

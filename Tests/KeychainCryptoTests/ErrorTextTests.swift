@@ -7,8 +7,8 @@ import Testing
 @Suite("Texts of errors")
 struct ErrorTextTests {
   private static let codes: [DataProtectionError.Code] = [
-    .wrongPassword, .wrongPasscode, .roundsOverLimit, .cancelled, .damagedKeybag, .missingField, .unsupported,
-    .keyUnavailable, .keyUnwrapFailed, .malformed, .randomFailed, .cryptoFailed,
+    .wrongPassword, .wrongPasscode, .roundsOverLimit, .cancelled, .damagedKeybag, .hardwareLayerMissing, .missingField,
+    .unsupported, .keyUnavailable, .keyUnwrapFailed, .malformed, .randomFailed, .cryptoFailed,
   ]
 
   private static let faults: [ItemFault] = [
