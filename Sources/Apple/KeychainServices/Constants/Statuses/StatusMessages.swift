@@ -6,12 +6,14 @@ enum StatusMessages {
   }
 
   /// A table for each range of the codes.
-  static let tables: [[OSStatus: String]] = [to26267, from67586, from67667, from67748, from67814]
+  static let tables: [[OSStatus: String]] = [
+    keychainsAndImport, devicesAndDataStores, modulesAndDatabases, keyOperations, certificatesAndTimeStamps,
+  ]
 }
 
 extension StatusMessages {
   /// Messages for the codes from -67748 to -67813: operations with keys and their attributes.
-  static let from67748: [OSStatus: String] = [
+  static let keyOperations: [OSStatus: String] = [
     errSecInvalidAttributeKey: "The attribute for the key is not valid.",
     errSecMissingAttributeKey: "The attribute for the key is missing.",
     errSecInvalidAttributeInitVector: "The attribute for the initialization vector is not valid.",
@@ -82,7 +84,7 @@ extension StatusMessages {
 
 extension StatusMessages {
   /// Messages for the codes from -49 to -26267: keychains, import and export, and policies.
-  static let to26267: [OSStatus: String] = [
+  static let keychainsAndImport: [OSStatus: String] = [
     errSecOpWr: "The file is already open for writing.",
     errSecWrPerm: "Writing is not permitted.",
     errSecInternalComponent: "A component of the system failed.",
@@ -129,7 +131,7 @@ extension StatusMessages {
 
 extension StatusMessages {
   /// Messages for the codes from -67667 to -67747: modules, databases and keys.
-  static let from67667: [OSStatus: String] = [
+  static let modulesAndDatabases: [OSStatus: String] = [
     errSecNotInitialized: "The module was not initialized before the call.",
     errSecInvalidHandleUsage: "The handle is for another kind of service.",
     errSecPVCReferentNotFound: "The caller is not in the list of allowed callers.",
@@ -216,7 +218,7 @@ extension StatusMessages {
 
 extension StatusMessages {
   /// Messages for the codes from -67814 to -67903: certificates, revocation lists and time stamps.
-  static let from67814: [OSStatus: String] = [
+  static let certificatesAndTimeStamps: [OSStatus: String] = [
     errSecAlreadyLoggedIn: "A user is already logged in.",
     errSecInvalidDigestAlgorithm: "The digest algorithm is not valid.",
     errSecInvalidCRLGroup: "The revocation list group is not valid.",
@@ -312,7 +314,7 @@ extension StatusMessages {
 
 extension StatusMessages {
   /// Messages for the codes from -67586 to -67666: certificates, devices, data stores and others.
-  static let from67586: [OSStatus: String] = [
+  static let devicesAndDataStores: [OSStatus: String] = [
     errSecInsufficientClientID: "The client identifier is not correct.",
     errSecDeviceReset: "The device was reset.",
     errSecDeviceFailed: "The device failed.",
