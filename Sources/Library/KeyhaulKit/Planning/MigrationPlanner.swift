@@ -37,7 +37,7 @@ package enum MigrationPlanner {
 
     let builder = PlanBuilder(
       of: items, onto: TargetModel(rows, policy: policy, expecting: items.count), keyEvidence: keyEvidence,
-      context: context, cache: cache, keepsImports: isExecutable)
+      context: context, cache: cache, isExecutable: isExecutable)
     return MigrationPlan(
       decisions: builder.decisions, removed: builder.removed, policy: policy, isSameDevice: keyEvidence.isSameDevice,
       items: items, imports: isExecutable ? builder.imports : nil, writes: builder.writes,
@@ -57,19 +57,19 @@ package enum MigrationPlanner {
     private let isSameDevice: Bool?
     private let context: RestoreContext
     private let cache: ImportCache
-    private let keepsImports: Bool
+    private let isExecutable: Bool
 
     init(
       of items: [BackupItem], onto target: consuming TargetModel, keyEvidence: DeviceKeyEvidence,
-      context: RestoreContext, cache: ImportCache, keepsImports: Bool
+      context: RestoreContext, cache: ImportCache, isExecutable: Bool
     ) {
       self.keyEvidence = keyEvidence
       isSameDevice = keyEvidence.isSameDevice
       self.context = context
       self.cache = cache
-      self.keepsImports = keepsImports
+      self.isExecutable = isExecutable
       decisions.reserveCapacity(items.count)
-      if keepsImports { imports.reserveCapacity(items.count) }
+      if isExecutable { imports.reserveCapacity(items.count) }
       for position in items.indices { importItem(at: position, of: items, into: &target) }
       reimportPreserved(into: &target, alongside: items)
       removed = target.removedIdentities
@@ -119,7 +119,7 @@ package enum MigrationPlanner {
 
     private mutating func add(_ planned: MigrationPlan.PlannedImport) {
       writes = writes || planned.writes
-      if keepsImports { imports.append(planned) }
+      if isExecutable { imports.append(planned) }
     }
 
     /// Changes the decisions about earlier items that the import of a step replaces.

@@ -3,17 +3,17 @@ import KeyhaulKit
 /// The section about findings that did not prevent the report; nothing if there are none.
 struct FindingSection {
   /// The findings, each with its location. Untrusted.
-  let findings: [(location: String, fact: String, isLoss: Bool, allowsRestore: Bool)]
+  let findings: [(location: String, fact: String, isLoss: Bool, isRestorable: Bool)]
 
   init(_ findings: [BackupFinding]) {
     self.findings = findings.map {
-      (location: $0.file, fact: $0.fact, isLoss: $0.isLoss, allowsRestore: !$0.blocks(.restoring))
+      (location: $0.file, fact: $0.fact, isLoss: $0.isLoss, isRestorable: !$0.blocks(.restoring))
     }
   }
 
   init(_ findings: [PlanDocument.Finding]) {
     self.findings = findings.map {
-      (location: $0.file, fact: $0.detail, isLoss: $0.isLoss, allowsRestore: $0.isRestorable)
+      (location: $0.file, fact: $0.detail, isLoss: $0.isLoss, isRestorable: $0.isRestorable)
     }
   }
 
@@ -31,7 +31,7 @@ struct FindingSection {
             page.element("code", HTMLWriter.shortened(finding.location))
             page.escapedText(": \(HTMLWriter.shortened(finding.fact, to: Self.maximumFactLength)). ")
             page.text(finding.isLoss ? "Part of it is lost in this copy" : "Nothing is lost")
-            page.text(finding.allowsRestore ? "." : "; such a backup cannot be restored.")
+            page.text(finding.isRestorable ? "." : "; such a backup cannot be restored.")
           }
         }
       }
