@@ -82,8 +82,8 @@ struct BackupAssembly {
       try StoredFile(path: MetadataFile.manifest.path, bytes: manifest(with: database.key).serialized()),
       try StoredFile(path: MetadataFile.status.path, bytes: status.serialized()),
       try StoredFile(path: MetadataFile.info.path, bytes: info.serialized()),
-      StoredFile(path: MetadataFile.database.path, stored: database.stored),
-      StoredFile(path: MetadataFile.keychain.path, stored: keychain.stored),
+      StoredFile(path: MetadataFile.database.path, content: database.stored),
+      StoredFile(path: MetadataFile.keychain.path, content: keychain.stored),
     ]
     let seal = try seal(of: files, database.key, keys: keys)
     return StoredBackup(
@@ -104,7 +104,7 @@ struct BackupAssembly {
     of files: [StoredFile], _ manifestKey: ClassWrappedKey?, keys: ClassKeys
   ) throws(KeyhaulError) -> SealFile {
     let entries = files.map {
-      SealFile.Entry(path: $0.path, byteCount: Int64($0.stored.byteCount), sha256: $0.stored.sha256)
+      SealFile.Entry(path: $0.path, byteCount: Int64($0.content.byteCount), sha256: $0.content.sha256)
     }
     guard let field = manifestKey?.serialized() else { return try SealBuilder(manifestKey: nil).seal(of: entries) }
     let key = try translatingErrors(in: "the seal") { () throws(DataProtectionError) in try keys.unwrapFileKey(field) }

@@ -5,20 +5,20 @@ import KeychainFormats
 package struct StoredFile: Sendable {
   /// The path relative to the backup's directory, with one or two components.
   package let path: String
-  package let stored: SpooledData
+  package let content: SpooledData
 
-  package init(path: String, stored: SpooledData) {
+  package init(path: String, content: SpooledData) {
     self.path = path
-    self.stored = stored
+    self.content = content
   }
 
   package init(path: String, bytes: [UInt8]) throws(KeyhaulError) {
-    self.init(path: path, stored: try SpooledData(bytes))
+    self.init(path: path, content: try SpooledData(bytes))
   }
 
   fileprivate func send(to sink: any StoredFileSink, modificationTime: Int64) throws(KeyhaulError) {
-    try sink.begin(EntryName(path), byteCount: Int64(stored.byteCount), modificationTime: modificationTime)
-    try stored.forEachChunk { (chunk) throws(KeyhaulError) in
+    try sink.begin(EntryName(path), byteCount: Int64(content.byteCount), modificationTime: modificationTime)
+    try content.forEachChunk { (chunk) throws(KeyhaulError) in
       try sink.write(chunk)
     }
     try sink.end()
@@ -27,7 +27,7 @@ package struct StoredFile: Sendable {
 
 /// A complete new backup.
 package struct StoredBackup: Sendable {
-  /// The name of the directory in a container, or in a directory with other content.
+  /// The name of the backup's directory, if it is written into a container or next to other content.
   package let directoryName: String
   /// The modification time of all entries in seconds since 1970.
   package let modificationTime: Int64
@@ -43,7 +43,7 @@ package struct StoredBackup: Sendable {
     self.files = files
   }
 
-  package var byteCount: Int64 { files.reduce(0) { $0 + Int64($1.stored.byteCount) } }
+  package var byteCount: Int64 { files.reduce(0) { $0 + Int64($1.content.byteCount) } }
 }
 
 extension StoredBackup {

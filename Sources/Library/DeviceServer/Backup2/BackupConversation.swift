@@ -59,7 +59,7 @@ package struct BackupConversation {
   ///
   /// - Returns: The content of the response.
   private func perform(_ request: BackupRequest) throws(BackupServiceError) -> PropertyDictionary {
-    let content = DeviceContent(device: device)
+    let content = DeviceContent(served: device)
     if let kind = request.kind { device.log("\(kind.rawValue) of \(request.source) requested") }
     switch request.kind {
     case .backup: try BackupUpload(device, link, content).run()

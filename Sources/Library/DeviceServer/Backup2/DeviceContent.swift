@@ -4,7 +4,7 @@ import KeyhaulKit
 /// Reads and changes the device's content for requests, with the functions behind `keyhaul backup` and `keyhaul
 /// restore`.
 struct DeviceContent {
-  let device: ServedDevice
+  let served: ServedDevice
 
   private func translatingErrors<Value, Failure: ExplainedError>(
     _ body: () throws(Failure) -> Value
@@ -14,14 +14,14 @@ struct DeviceContent {
 
   /// Returns the password that the device gives to backups; `nil` if its backups are not encrypted.
   func backupPassword() throws(BackupServiceError) -> Secret? {
-    do throws(KeyhaulError) { return try device.claim.backupPassword() } catch {
+    do throws(KeyhaulError) { return try served.claim.backupPassword() } catch {
       throw .failed(BackupFailure(error))
     }
   }
 
   /// Replaces the password that the device gives to backups.
   func replaceBackupPassword(_ password: borrowing Secret?) throws(BackupServiceError) {
-    do throws(KeyhaulError) { try device.claim.replaceBackupPassword(password) } catch {
+    do throws(KeyhaulError) { try served.claim.replaceBackupPassword(password) } catch {
       throw .failed(BackupFailure(error))
     }
   }
@@ -35,19 +35,19 @@ struct DeviceContent {
   func writeBackup(into folder: StagingFolder, _ name: String) throws(BackupServiceError) -> KeychainDate {
     let password = try backupPassword()
     let session = try translatingErrors { () throws(KeyhaulError) in
-      try device.device.openSession(.reading, verb: "device serve", wait: ServedDevice.wait)
+      try served.device.openSession(.reading, verb: "device serve", wait: ServedDevice.wait)
     }
     defer { session.invalidate() }
     let prepared: PreparedBackup
     do throws(KeyhaulError) {
       prepared = try BackupExporter.prepare(
-        session, password: password, rounds: device.rounds, listsExported: false)
+        session, password: password, rounds: served.rounds, listsExported: false)
       _ = try prepared.write(to: BackupDestination(path: "\(folder.path)/\(name)/"))
     } catch {
       throw .failed(BackupFailure(error))
     }
     let report = prepared.report
-    device.log(
+    served.log(
       "backing up \(report.exportedCount) of \(HumanReadable.count(report.total, "item")), "
         + (prepared.contents.isEncrypted ? "encrypted" : "without a password"))
     return prepared.contents.date
@@ -57,11 +57,11 @@ struct DeviceContent {
   /// complete.
   func recordBackup(at date: KeychainDate) {
     do throws(KeyhaulError) {
-      try device.device.withSession(.writing, verb: "device serve", wait: ServedDevice.wait) {
+      try served.device.withSession(.writing, verb: "device serve", wait: ServedDevice.wait) {
         (session) throws(KeyhaulError) in try session.recordBackup(at: date)
       }
     } catch {
-      device.log("the date of the backup was not recorded: \(error.reason)")
+      served.log("the date of the backup was not recorded: \(error.reason)")
     }
   }
 
@@ -93,7 +93,7 @@ struct DeviceContent {
   /// Restores a backup completely or not at all.
   func restore(_ backup: UnlockedArchive) throws(BackupServiceError) {
     let session = try translatingErrors { () throws(KeyhaulError) in
-      try device.device.openSession(.writing, verb: "device serve", wait: ServedDevice.wait)
+      try served.device.openSession(.writing, verb: "device serve", wait: ServedDevice.wait)
     }
     defer { session.invalidate() }
     let deviceKey = try translatingErrors { () throws(KeyhaulError) in try session.deviceKey() }
@@ -109,7 +109,7 @@ struct DeviceContent {
       throw .failed(BackupFailure(error))
     }
     do throws(KeyhaulError) { try session.close() } catch {
-      device.log("\(error.summary): \(error.reason)")
+      served.log("\(error.summary): \(error.reason)")
     }
   }
 
@@ -120,10 +120,10 @@ struct DeviceContent {
     ]
     if summary.staysBehind > 0 { parts.append("\(summary.staysBehind) stay behind") }
     if summary.unreadable > 0 { parts.append("\(summary.unreadable) unreadable") }
-    device.log(parts.joined(separator: ", "))
+    served.log(parts.joined(separator: ", "))
     for reason in Reason.allCases {
       guard let count = summary.byReason[reason], count > 0 else { continue }
-      device.log("  \(HumanReadable.count(count, "item")): \(reason.rawValue)")
+      served.log("  \(HumanReadable.count(count, "item")): \(reason.rawValue)")
     }
   }
 
