@@ -25,7 +25,7 @@ struct SessionTests {
     let test = try TestSession()
     let command = "keyhaul device unlock old-phone"
     #expect(test.session.addingHomeOption(to: command) == command)
-    test.session.homesToShow = ["my phones/it's"]
+    test.session.deviceFoldersToShow = ["my phones/it's"]
     let folder = #"'my phones/it'\''s'"#
     #expect(test.session.addingHomeOption(to: command) == "keyhaul --home \(folder) device unlock old-phone")
     #expect(
@@ -37,7 +37,7 @@ struct SessionTests {
       #expect(test.session.addingHomeOption(to: quoted) == quoted)
     }
     // With two device folders, it is unknown which one the command means.
-    test.session.homesToShow.insert("elsewhere")
+    test.session.deviceFoldersToShow.insert("elsewhere")
     #expect(test.session.addingHomeOption(to: command) == command)
   }
 

@@ -30,7 +30,7 @@ final class Session {
   /// The number of status lines written so far.
   private var statusLineCount = 0
   /// The device folders that suggested commands must name, because a device's name is not enough to find it.
-  var homesToShow: Set<String> = []
+  var deviceFoldersToShow: Set<String> = []
 
   // MARK: One session of a batch
 
@@ -373,8 +373,8 @@ extension Session {
   /// If the user named devices of several folders, the command's folder is unknown, and the text stays unchanged. Text
   /// after a quotation mark also stays unchanged, because it may be a file name that an attacker chose.
   func addingHomeOption(to text: String) -> String {
-    guard homesToShow.count == 1, let home = homesToShow.first else { return text }
-    let option = "--home \(ShellQuoting.argument(home, placeholder: "DIR"))"
+    guard deviceFoldersToShow.count == 1, let folder = deviceFoldersToShow.first else { return text }
+    let option = "--home \(ShellQuoting.argument(folder, placeholder: "DIR"))"
     for name in ["device", "restore"] {
       guard let command = text.firstRange(of: "keyhaul \(name) "), !text[..<command.lowerBound].contains("'") else {
         continue

@@ -48,7 +48,7 @@ struct ArgumentResolver {
       }
     }
     let name = try deviceName(argument)
-    guard home != nil else { throw HomeDirectory.missingError }
+    guard home != nil else { throw DeviceFolder.missingError }
     guard let directory = directory(ofDevice: name) else {
       throw notFound(
         "there is no device named \(name)", suggesting: EditDistance.nearest(to: name, among: deviceNames()))

@@ -122,7 +122,7 @@ struct ResolvedDevice {
 extension DeviceSet {
   /// Creates the set of the devices in the device folder, for commands that Ctrl-C can interrupt.
   init(of session: Session) throws(CommandError) {
-    self.init(path: try session.homeDirectory(), environment: .interruptible)
+    self.init(path: try session.deviceFolder(), environment: .interruptible)
   }
 }
 

@@ -10,7 +10,7 @@ struct SourceResolver {
   ///
   /// - Parameter databaseKeys: The options with keys for a keychain database; `nil` if the command accepts none.
   init(_ session: Session, _ databaseKeys: DatabaseKeyOptions? = nil) throws(CommandError) {
-    let home = try session.optionalHomeDirectory()
+    let home = try session.optionalDeviceFolder()
     if let home { DeviceSet(path: home, environment: .interruptible).clearLeftovers() }
     resolver = ArgumentResolver(home: home)
     self.session = session

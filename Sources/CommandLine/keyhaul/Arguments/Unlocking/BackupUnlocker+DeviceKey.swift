@@ -62,7 +62,7 @@ extension BackupUnlocker {
 
   /// Reports which virtual device's key decrypted items, if Keyhaul found that device itself.
   func reportDeviceKeySource(_ usedKey: DeviceKeyCandidate?) {
-    guard let device = usedKey?.homeDeviceName else { return }
+    guard let device = usedKey?.virtualDeviceName else { return }
     // In a backup without a password, the device key wraps every class key, so all items need it.
     let items = archive.isEncrypted ? "this-device-only items" : "its items"
     session.info("\(UntrustedText.escaped(name)): \(items) were decrypted with the key of \(device)")
@@ -82,7 +82,7 @@ extension BackupUnlocker {
     defer { openDevice.invalidate() }
     guard let key = try? openDevice.deviceKey() else { return nil }
     let isPublished = (try? openDevice.isDeviceKeyPublished(knownSeeds: WellKnownSeeds.all)) == true
-    return DeviceKeyCandidate(.homeDirectory(name: openDevice.name, isPublished: isPublished), key)
+    return DeviceKeyCandidate(.deviceFolder(name: openDevice.name, isPublished: isPublished), key)
   }
 
   /// Warns that the source device's key cannot be read, so that some items stay encrypted.

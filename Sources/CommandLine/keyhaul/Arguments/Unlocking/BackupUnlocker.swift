@@ -194,7 +194,7 @@ final class BackupUnlocker {
     let opened = try reportingDetails { () throws(KeyhaulError) in
       try archive.open(with: key, deviceKey: target?.key, sourceKey: sourceKey?.key, for: purpose)
     }
-    return BackupForDevice(backup: opened, sourceDeviceName: sourceKey?.homeDeviceName)
+    return BackupForDevice(backup: opened, sourceDeviceName: sourceKey?.virtualDeviceName)
   }
 
   /// Returns the class keys, with which the files of the backup can be decrypted.

@@ -8,7 +8,7 @@ final class DeviceKeyCandidate: Sendable {
     /// The key of a device that the user named in the same command as the backup.
     case named
     /// The key of a virtual device with the identifier that the backup states.
-    case homeDirectory(name: String, isPublished: Bool)
+    case deviceFolder(name: String, isPublished: Bool)
   }
 
   let source: Source
@@ -26,10 +26,10 @@ final class DeviceKeyCandidate: Sendable {
   var isGuess: Bool { if case .given = source { false } else { true } }
 
   /// The name of the virtual device that the key belongs to; `nil` if Keyhaul did not find the key in the device folder.
-  var homeDeviceName: String? { if case .homeDirectory(let name, _) = source { name } else { nil } }
+  var virtualDeviceName: String? { if case .deviceFolder(let name, _) = source { name } else { nil } }
 
   /// Whether anyone can compute the key.
-  var isPublished: Bool { if case .homeDirectory(_, let isPublished) = source { isPublished } else { false } }
+  var isPublished: Bool { if case .deviceFolder(_, let isPublished) = source { isPublished } else { false } }
 }
 
 /// The seeds that are published. Together with a device's name, they determine its device key.

@@ -115,7 +115,7 @@ struct BatchRun<Command: BatchCommand> {
   /// password, so the message repeats it only if it looks like a path.
   private static func checkPaths(_ paths: [String], in session: Session) throws(CommandError) {
     guard paths.count > 1 else { return }
-    let home = try session.optionalHomeDirectory()
+    let home = try session.optionalDeviceFolder()
     for (index, path) in paths.enumerated() {
       guard path != "-" else {
         throw .usage(

@@ -64,7 +64,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
     } else {
       secret = nil
     }
-    try source.map { try rejectItemsNeedingPasscode(of: $0) }
+    if let source { try rejectItemsNeedingPasscode(of: source) }
     try createAndReport(newDevice, in: home, passcode: secret, session)
     if publishedHardwareKey { session.warnAboutPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
@@ -109,6 +109,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
   private func source(in session: Session) throws -> SourceItems? {
     guard let imported else {
       try accessOptions.reject(for: name)
+      // Without a source, no database keys may be given.
       try databaseKeys.check([])
       return nil
     }
@@ -130,7 +131,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
   /// device folder, or a path.
   private func location(in session: Session) throws(CommandError) -> (home: DeviceSet, name: DeviceName) {
     let home = DeviceSet(
-      path: isPath ? "." : try session.homeDirectory(), environment: .interruptible)
+      path: isPath ? "." : try session.deviceFolder(), environment: .interruptible)
     let argument = isPath ? name : try SourceResolver(session).newDeviceName(name)
     do throws(KeyhaulError) {
       let location = try DeviceSet.locate(argument, home: home)

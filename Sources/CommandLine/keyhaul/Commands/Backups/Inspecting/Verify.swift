@@ -189,7 +189,7 @@ struct Verify: CaseReportCommand {
     let deviceKeyDecryptedItems = !evidence.proven.isEmpty
     if deviceKeyDecryptedItems { unlocker.reportDeviceKeySource(triedKey) }
     // Items that the key of a virtual device cannot decrypt stay unchecked.
-    if let device = triedKey?.homeDeviceName, evidence.isSameDevice == false {
+    if let device = triedKey?.virtualDeviceName, evidence.isSameDevice == false {
       session.info(
         "\(UntrustedText.escaped(loaded.name)): the key of \(device) decrypts none of the items that need one")
     }

@@ -61,7 +61,7 @@ struct BackupReencryption {
     try rewrite(with: keybag, oldKey: oldKey, in: session)
     let name = UntrustedText.escaped(loaded.name)
     let device = loaded.archive.device.name.map { UntrustedText.escaped($0) } ?? "the source device"
-    if deviceKey.isPublished, let sourceDevice = deviceKey.homeDeviceName {
+    if deviceKey.isPublished, let sourceDevice = deviceKey.virtualDeviceName {
       session.warnAboutPublishedKey(
         of: sourceDevice, "anyone can decrypt the keychain in \(loaded.name) without its password")
     }

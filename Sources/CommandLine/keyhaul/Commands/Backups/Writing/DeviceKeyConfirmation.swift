@@ -86,7 +86,7 @@ struct DeviceKeyConfirmation {
   /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user does not agree.
   private func confirmUnprovenKey(_ deviceKey: DeviceKeyCandidate, hasItems: Bool) throws(CommandError) {
     guard !acceptsUnprovenKey else { return }
-    let keyDescription = deviceKey.homeDeviceName.map { "the key of \($0)" } ?? "the given device key"
+    let keyDescription = deviceKey.virtualDeviceName.map { "the key of \($0)" } ?? "the given device key"
     let reason = hasItems ? "no item in it needs a device key" : "it has no items"
     guard let terminal = session.terminal() else {
       throw CommandError(

@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 /// Finds the device folder, which contains the virtual devices.
-enum HomeDirectory {
+enum DeviceFolder {
   /// Returns the path of the device folder: the value of `--home`, else of `KEYHAUL_HOME`, else a folder in the user's
   /// application data.
   ///
@@ -37,48 +37,50 @@ extension Session {
   /// Returns the path of the device folder, which may not exist yet.
   ///
   /// - Throws: `.usage` if no device folder is configured, or if `--home` is empty.
-  func homeDirectory() throws(CommandError) -> String {
-    guard let home = try optionalHomeDirectory() else { throw HomeDirectory.missingError }
-    return home
+  func deviceFolder() throws(CommandError) -> String {
+    guard let folder = try optionalDeviceFolder() else { throw DeviceFolder.missingError }
+    return folder
   }
 
   /// Returns the path of the device folder, for a command that also works without one.
   ///
   /// - Returns: The path; `nil` if no device folder is configured.
   /// - Throws: `.usage` if `--home` is empty.
-  func optionalHomeDirectory() throws(CommandError) -> String? {
-    let home = try HomeDirectory.path(flag: common.home, environment: environment)
+  func optionalDeviceFolder() throws(CommandError) -> String? {
+    let folder = try DeviceFolder.path(flag: common.home, environment: environment)
     // A suggested command finds the same devices only with the same `--home`.
-    if let home, common.home != nil { addToSuggestions(home: home) }
-    return home
+    if let folder, common.home != nil { addToSuggestions(deviceFolder: folder) }
+    return folder
   }
 
   /// Returns whether an argument is the name of a virtual device in the device folder.
   func isDeviceName(_ argument: String) throws(CommandError) -> Bool {
-    guard let home = try optionalHomeDirectory() else { return false }
+    guard let folder = try optionalDeviceFolder() else { return false }
     let name = argument.hasPrefix("device:") ? argument.dropFirst("device:".count) : argument[...]
-    return !name.contains("/") && PathContent(of: "\(home)/\(name)") == .device
+    return !name.contains("/") && PathContent(of: "\(folder)/\(name)") == .device
   }
 
   /// Returns the argument that names a device in a saved page, whose reader may not repeat `--home`. It is the device's
   /// path if `--home` was given, otherwise the argument that the user typed.
   func stableArgument(ofDevice argument: String) -> String {
-    guard let home = common.home, !argument.contains("/") else { return argument }
+    guard let folder = common.home, !argument.contains("/") else { return argument }
     let prefix = "device:"
     let name = argument.hasPrefix(prefix) ? String(argument.dropFirst(prefix.count)) : argument
-    return "\(Self.removingTrailingSlashes(home))/\(name)"
+    return "\(Self.removingTrailingSlashes(folder))/\(name)"
   }
 
-  /// Adds `--home` with the folder around a device to suggested commands, unless they find the device without it.
+  /// Adds `--home` with a device's parent folder to suggested commands, unless it is the default folder.
   func addHomeToSuggestions(forDeviceIn directory: String) {
-    guard let home = DestinationPath(directory)?.parent else { return }
-    let defaultHome = try? HomeDirectory.path(flag: nil, environment: environment)
-    if Self.removingTrailingSlashes(home) != defaultHome.map(Self.removingTrailingSlashes) {
-      addToSuggestions(home: home)
+    guard let folder = DestinationPath(directory)?.parent else { return }
+    let defaultFolder = try? DeviceFolder.path(flag: nil, environment: environment)
+    if Self.removingTrailingSlashes(folder) != defaultFolder.map(Self.removingTrailingSlashes) {
+      addToSuggestions(deviceFolder: folder)
     }
   }
 
-  private func addToSuggestions(home: String) { homesToShow.insert(Self.removingTrailingSlashes(home)) }
+  private func addToSuggestions(deviceFolder: String) {
+    deviceFoldersToShow.insert(Self.removingTrailingSlashes(deviceFolder))
+  }
 
   /// Returns a path without trailing slashes, so that two spellings of the same folder are equal.
   private static func removingTrailingSlashes(_ path: String) -> String {
