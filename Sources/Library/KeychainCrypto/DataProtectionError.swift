@@ -18,7 +18,7 @@ public struct DataProtectionError: ExplainedError, Equatable {
     case cancelled
     /// The fields of a keybag contradict each other, or its signature is wrong.
     case damagedKeybag
-    /// A class key lacks the wrap with the device key that every device adds.
+    /// A class key is not wrapped with the device key, although every device wraps it.
     case hardwareLayerMissing
     /// A required field of the keybag is missing.
     case missingField

@@ -112,7 +112,11 @@ open class LAContext: @unchecked Sendable {
   ) {
     let required = accessControl.control.requirement(for: operation.accessOperation)
     let failure: LAError.Code? =
-      if required.isForbidden { .authenticationFailed } else if required.isEmpty { nil } else {
+      if required.isForbidden {
+        .authenticationFailed
+      } else if required.isEmpty {
+        nil
+      } else {
         evaluate(localizedReason)
       }
     SecureThread.detach { reply(failure == nil, failure.map { LAError($0) }) }

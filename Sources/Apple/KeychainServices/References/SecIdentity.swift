@@ -32,7 +32,7 @@ extension SecIdentity: Hashable {
 ///   - allocator: Not used.
 ///   - certificate: The certificate.
 ///   - privateKey: The private key. As on Apple's systems, it may belong to another certificate.
-/// - Returns: The identity.
+/// - Returns: The identity; never `nil`.
 public func SecIdentityCreate(
   _ allocator: CFAllocator?, _ certificate: SecCertificate, _ privateKey: SecKey
 ) -> SecIdentity? {

@@ -46,8 +46,8 @@ final class ExtractionJournal: Sendable {
   private let readByteCounter = Atomic<Int64>(0)
   /// The number of entries that may still be distributed.
   ///
-  /// It is created with zero and then signaled. libdispatch ends the process if a semaphore is deallocated while its value
-  /// is below its initial value. A stopped extraction would cause that if the initial value were not zero.
+  /// The initial value is zero, and `init` signals it up to the maximum. libdispatch ends the process if a semaphore is
+  /// deallocated below its initial value, as it could be in a stopped extraction.
   private let capacity = DispatchSemaphore(value: 0)
   /// Signaled when a batch is full.
   private let batches = DispatchSemaphore(value: 0)
@@ -80,6 +80,7 @@ final class ExtractionJournal: Sendable {
       state.nextIndex += 1
       return state.nextIndex - 1
     }
+    // Passes the signal on to the next waiting thread.
     if position == nil { capacity.signal() }
     return position
   }
@@ -111,7 +112,7 @@ final class ExtractionJournal: Sendable {
     }
   }
 
-  /// Syncs the batch if it is full. Called if the caller's thread also extracts the files.
+  /// Syncs the batch if it is full. For a caller that extracts on its own thread, without `flush(until:reporting:)`.
   func flushFullBatch() {
     if batches.wait(timeout: .now()) == .success { flushBatch() }
   }

@@ -8,7 +8,7 @@ package struct DirectorySource {
   /// The storage for a large manifest database and keychain file.
   package let storage: ManifestStorage
 
-  /// Reads the metadata files. Payloads are not read.
+  /// Reads the metadata files and the keychain file. Other payloads are not read.
   package func read(_ directory: borrowing OwnedFileDescriptor) throws(KeyhaulError) -> MetadataFiles {
     var parts = try readPropertyLists(directory)
     let hasManifest = parts.contains(.manifest)

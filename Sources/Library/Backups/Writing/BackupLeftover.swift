@@ -56,7 +56,8 @@ package struct BackupLeftover: Sendable, Hashable {
       let propertyLists = try source.readPropertyLists(try system.openDirectory(path))
       guard let bytes = propertyLists[.manifest] else { return .unknown }
       let manifest = try BackupManifest(parsing: bytes)
-      return manifest.isEncrypted ?? (manifest.manifestKey != nil) ? .encrypted : .plain
+      let isEncrypted = manifest.isEncrypted ?? (manifest.manifestKey != nil)
+      return isEncrypted ? .encrypted : .plain
     } catch {
       return .unknown
     }

@@ -1,7 +1,7 @@
 package import SystemPackage
 
-/// Renames, creates, lists and removes the entries of directories. A test can make `perform` skip a call and return
-/// `omitted` instead.
+/// Renames, creates, lists and removes the entries of directories. `perform` makes each call, so that a test can skip the
+/// call and return `omitted` instead.
 extension FileSystem {
   package func rename(_ old: String, to new: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
@@ -49,7 +49,7 @@ extension FileSystem {
     try setPermissions(0o700, of: path)
   }
 
-  /// Creates a directory at a path from the user, and its missing parents. Only their owner can access them. Follows
+  /// Creates a directory, with its missing parents, at a path that the user gave. Only their owner can access them. Follows
   /// links.
   package func makeDirectories(_ path: String) throws(Errno) {
     do throws(Errno) {
@@ -106,7 +106,7 @@ extension FileSystem {
     try remove(name, in: parent, isDirectory: true)
   }
 
-  /// The deepest tree that is removed. A backup has two levels, a device one.
+  /// The maximum depth of a tree that is removed. A backup has two levels, and a device has one.
   private static let maximumTreeDepth = 64
 
   /// Removes the remains of a failed or replaced write, and tries once more if a call fails.

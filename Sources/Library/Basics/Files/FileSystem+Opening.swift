@@ -16,7 +16,7 @@ extension FileSystem {
     try openEntry(name, in: parent, [.directory, .noFollow, .closeOnExec])
   }
 
-  /// Opens the directory that a link leads to, inside a directory from the user.
+  /// Opens the directory that a link in a directory from the user leads to. The target may be elsewhere.
   package func openLinkedDirectory(_ name: Name, in parent: borrowing OwnedFileDescriptor) throws(Errno)
     -> OwnedFileDescriptor
   {
@@ -54,8 +54,8 @@ extension FileSystem {
     return OwnedFileDescriptor(try perform(.open) { _ in try SystemCalls.open(name, in: raw, .readOnly, options) })
   }
 
-  /// Opens one of Keyhaul's own files for reading by its full path, with the same restrictions as an entry of a
-  /// directory.
+  /// Opens one of Keyhaul's own files for reading by its full path. Fails with ELOOP for a link. Does not wait if a pipe has
+  /// no writer.
   package func openOwnFile(_ path: String) throws(Errno) -> OwnedFileDescriptor {
     OwnedFileDescriptor(
       try perform(.open) { _ in

@@ -8,11 +8,11 @@ enum ReadOnlyFileSystem {
   static let name = "keyhaul-read-only"
 
   /// The databases that SQLite is about to open, by their paths, and the number of assigned paths.
-  private static let pending = Locked<(pathCount: Int, databases: [String: PendingDatabase])>((0, [:]))
+  private static let pending = Locked<(pathCount: Int, databases: [String: DatabaseBox])>((0, [:]))
 
   /// Wraps the content of a database, because `Unmanaged` requires a class. SQLite opens the database on the same thread.
   /// From then on, the open file retains the wrapper.
-  fileprivate final class PendingDatabase: @unchecked Sendable {
+  fileprivate final class DatabaseBox: @unchecked Sendable {
     let content: any DatabaseContent
 
     init(_ content: any DatabaseContent) { self.content = content }
@@ -23,7 +23,7 @@ enum ReadOnlyFileSystem {
   /// - Returns: SQLite's result, and the connection, which must be closed even after a failure.
   static func open(_ content: any DatabaseContent) -> (code: Int32, connection: OpaquePointer?) {
     guard isRegistered else { return (SQLITE_ERROR, nil) }
-    let database = PendingDatabase(content)
+    let database = DatabaseBox(content)
     let path = pending.withLock { state in
       state.pathCount += 1
       let path = "\(state.pathCount)"
@@ -36,7 +36,7 @@ enum ReadOnlyFileSystem {
     return (sqlite3_open_v2(path, &connection, flags, name), connection)
   }
 
-  private static func removePending(_ path: UnsafePointer<CChar>?) -> PendingDatabase? {
+  private static func removePending(_ path: UnsafePointer<CChar>?) -> DatabaseBox? {
     guard let path else { return nil }
     return pending.withLock { $0.databases.removeValue(forKey: String(cString: path)) }
   }
@@ -125,7 +125,7 @@ private struct OpenFile {
   private static let shortRead = SQLITE_IOERR | 2 << 8
 
   let base: sqlite3_file
-  /// A retained `ReadOnlyFileSystem.PendingDatabase`.
+  /// A retained `ReadOnlyFileSystem.DatabaseBox`.
   let content: UnsafeMutableRawPointer
 
   private static func opened(_ file: UnsafeMutablePointer<sqlite3_file>?) -> UnsafeMutablePointer<OpenFile>? {
@@ -134,13 +134,13 @@ private struct OpenFile {
 
   static func content(of file: UnsafeMutablePointer<sqlite3_file>?) -> (any DatabaseContent)? {
     opened(file).map {
-      Unmanaged<ReadOnlyFileSystem.PendingDatabase>.fromOpaque($0.pointee.content).takeUnretainedValue().content
+      Unmanaged<ReadOnlyFileSystem.DatabaseBox>.fromOpaque($0.pointee.content).takeUnretainedValue().content
     }
   }
 
   static func release(_ file: UnsafeMutablePointer<sqlite3_file>?) {
     guard let opened = opened(file) else { return }
-    Unmanaged<ReadOnlyFileSystem.PendingDatabase>.fromOpaque(opened.pointee.content).release()
+    Unmanaged<ReadOnlyFileSystem.DatabaseBox>.fromOpaque(opened.pointee.content).release()
   }
 
   /// Reads bytes for SQLite, which also asks for bytes beyond the end and then expects zeros.

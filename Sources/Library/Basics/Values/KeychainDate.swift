@@ -1,7 +1,7 @@
 /// A date as the keychain stores it: seconds since 2001-01-01T00:00:00Z as a double.
 ///
-/// A date that was decoded from DER keeps its text, so that rewriting an item does not change it. Encoding the seconds
-/// again could change digits of dates near 2001. Equality and hashing use only the seconds.
+/// A date that was decoded from DER keeps its text, so that rewriting an item does not change it. Formatting the
+/// seconds again could give other digits for dates near 2001. Equality and hashing use only the seconds.
 public struct KeychainDate: Sendable, Hashable, Comparable {
   /// The seconds since 2001-01-01T00:00:00Z, fractions included, as in Foundation.
   package let secondsSinceReferenceDate: Double

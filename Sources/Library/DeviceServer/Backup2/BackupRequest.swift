@@ -20,7 +20,7 @@ package struct BackupRequest: Sendable {
   package let kind: Kind?
   /// The device that the request is for.
   package let target: String
-  /// The folder of the backup: a valid identifier, which is safe as a part of a path.
+  /// The identifier of the backup to read, which is also the name of its folder. It is valid, so it is safe in a path.
   package let source: String
   private let values: PropertyDictionary
 
@@ -41,7 +41,8 @@ package struct BackupRequest: Sendable {
       && text.allSatisfy { $0 == "-" || ($0.isASCII && $0.isHexDigit) }
   }
 
-  /// Returns the password of the backup to read, which is in the options or next to them; `nil` if there is none.
+  /// Returns the password of the backup to read, from the request's options or from the request itself; `nil` if there is
+  /// none.
   package func password() throws(BackupServiceError) -> Secret? {
     try Self.secret(values["Options"]?.dictionaryValue?["Password"] ?? values["Password"])
   }

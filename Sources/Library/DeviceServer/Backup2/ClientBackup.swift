@@ -1,7 +1,7 @@
 import Basics
 import KeyhaulKit
 
-/// A backup in the client's folder. Fetches the backup's files, and answers requests that only read the backup.
+/// Reads backups in the client's folder: fetches their files, and answers requests that only read a backup.
 struct ClientBackup {
   /// The maximum number of bytes of a property list of a backup.
   static let maximumPropertyListByteCount = 64 << 20
@@ -90,6 +90,7 @@ struct ClientBackup {
     case .extract:
       try extract(request, backup, folder)
       return [:]
+    // The caller handles these requests itself.
     case .backup, .restore, .changePassword, .enableCloudBackup, .eraseDevice, nil: return [:]
     }
   }

@@ -121,23 +121,23 @@ private enum Base64 {
     let paddingCount = lines.lazy.joined().reversed().prefix { $0 == UInt8(ascii: "=") }.count
     guard paddingCount <= 2 else { throw damaged }
     return try SensitiveBytes(count: digitCount / 4 * 3 - paddingCount) { (target) throws(CertificateError) in
-      // The bits of the digits read so far; only the last `unusedBitCount` of them are not in `target` yet.
+      // The bits of the digits read so far; only the last `pendingBitCount` of them are not in `target` yet.
       var bits: UInt32 = 0
-      var unusedBitCount = 0
+      var pendingBitCount = 0
       var offset = 0
       var digitIndex = 0
       for byte in lines.lazy.joined() where digitIndex < digitCount - paddingCount {
         guard let digit = Base64Digits.value(of: byte) else { throw damaged }
         digitIndex += 1
         bits = (bits << 6 | digit) & 0xFFFF
-        unusedBitCount += 6
-        guard unusedBitCount >= 8 else { continue }
-        unusedBitCount -= 8
-        target[offset] = UInt8(truncatingIfNeeded: bits >> UInt32(unusedBitCount))
+        pendingBitCount += 6
+        guard pendingBitCount >= 8 else { continue }
+        pendingBitCount -= 8
+        target[offset] = UInt8(truncatingIfNeeded: bits >> UInt32(pendingBitCount))
         offset += 1
       }
-      let unusedBits = bits & ((1 << UInt32(unusedBitCount)) - 1)
-      guard unusedBits == 0 else { throw damaged }
+      let leftoverBits = bits & ((1 << UInt32(pendingBitCount)) - 1)
+      guard leftoverBits == 0 else { throw damaged }
     }
   }
 

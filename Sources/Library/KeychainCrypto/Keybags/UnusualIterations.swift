@@ -6,16 +6,16 @@ package struct ExcessiveIterationCount: Sendable, Equatable {
   package let usual: UInt32
 
   /// The multiple of the usual number above which a number is excessive, so that the user is asked.
-  static let usualMultiple: UInt32 = 5
+  static let maximumUsualMultiple: UInt32 = 5
 
   /// The factor by which the usual number is exceeded, rounded down.
   package var multiple: UInt32 { iterations / max(1, usual) }
 
   /// Creates a value for an excessive number.
   ///
-  /// - Returns: `nil` if the number is at most `usualMultiple` times the usual number.
+  /// - Returns: `nil` if the number is at most `maximumUsualMultiple` times the usual number.
   init?(_ iterations: UInt32, usual: UInt32) {
-    guard UInt64(iterations) > UInt64(usual) * UInt64(Self.usualMultiple) else { return nil }
+    guard UInt64(iterations) > UInt64(usual) * UInt64(Self.maximumUsualMultiple) else { return nil }
     self.iterations = iterations
     self.usual = usual
   }

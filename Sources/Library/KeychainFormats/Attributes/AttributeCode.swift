@@ -5,7 +5,7 @@ import Basics
 /// Source: Apple `SecItemConstants.c`.
 public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, ExpressibleByStringLiteral {
   /// The code's first seven bytes, starting at the most significant byte, and the code's length in the lowest byte.
-  /// A usual code has four letters, so the prefix alone is created, compared and hashed.
+  /// Most codes have four letters, so usually only the prefix has to be created, compared and hashed.
   private let prefix: UInt64
   /// The code if it does not fit into `prefix`. It is an object, because a reference is half the size of a `String`, and
   /// thousands of items have ten codes each.
@@ -124,7 +124,7 @@ extension AttributeCode {
   package static let isNegative: AttributeCode = "nega"
   /// 1 if the item has a custom icon (`kSecAttrHasCustomIcon`).
   package static let hasCustomIcon: AttributeCode = "cusi"
-  /// Data that Apple's schema stores without a public constant.
+  /// Data for which Apple's schema has a column, but no public constant.
   package static let legacyProtected: AttributeCode = "prot"
   /// The account; part of a password's primary key (`kSecAttrAccount`).
   public static let account: AttributeCode = "acct"
@@ -216,7 +216,7 @@ extension AttributeCode {
   package static let keyClass: AttributeCode = "kcls"
   /// 1 if the key is stored permanently (`kSecAttrIsPermanent`).
   package static let isPermanent: AttributeCode = "perm"
-  /// 1 for a private key, which forms an identity with a certificate for its public key (`kSecAttrIsPrivate`).
+  /// 1 for a private key (`kSecAttrIsPrivate`). With a certificate for its public key, it forms an identity.
   package static let isPrivate: AttributeCode = "priv"
   /// 1 if the key may be modified (`kSecAttrIsModifiable`).
   package static let isModifiable: AttributeCode = "modi"

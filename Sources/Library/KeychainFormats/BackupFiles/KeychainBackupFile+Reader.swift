@@ -3,11 +3,11 @@ import Basics
 extension KeychainBackupFile {
   /// Reads the file object by object, so that the offset of each blob is known.
   struct FileReader {
-    /// The document's bytes, or none if the entries need only their offsets.
+    /// The document's bytes; empty if only the offsets of the entries are needed.
     private let bytes: [UInt8]
     private var decoder: BinaryPlistDecoder
     private let maximumEntryCount: Int
-    /// The number of bytes that further entries may have. Bytes that several entries share count for each of them.
+    /// The number of bytes that the remaining entries may have. Bytes that several entries share count for each of them.
     private var remainingBytes: Int
     private var file = KeychainBackupFile(keybagUUID: nil, entries: [])
 
@@ -114,7 +114,7 @@ extension KeychainBackupFile {
       return Entry(kind: kind, in: bytes, blob: blob, persistentReference: reference)
     }
 
-    /// Subtracts bytes from the number that further entries may have.
+    /// Subtracts bytes from the number that the remaining entries may have.
     private mutating func charge(_ byteCount: Int, at index: Int) throws(FormatError) {
       guard byteCount <= remainingBytes else {
         throw FormatError(

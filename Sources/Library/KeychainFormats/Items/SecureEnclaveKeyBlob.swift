@@ -10,12 +10,12 @@ import Basics
 /// rk        dictionary: bid and kid (identifiers), pub (public key, 04‖X‖Y), rkm (wrapped key material)
 /// ```
 ///
-/// Apple does not document the format, so a value with another format may contain such a key, too. Additional members
+/// Apple does not document the format, so a value that does not match may still contain such a key. Additional members
 /// are accepted.
 ///
 /// Source: Apple Developer Forums, threads 119315 (an example of such a value) and 786223 (its meaning).
 enum SecureEnclaveKeyBlob {
-  /// The maximum number of bytes, more than a key with the longest access control has.
+  /// The maximum number of bytes. A key with the longest access control has fewer.
   static let maximumByteCount = 16 << 10
   /// The deepest nesting of dictionaries; the published value has four levels.
   static let maximumDepth = 8

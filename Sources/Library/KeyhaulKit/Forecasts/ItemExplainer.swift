@@ -182,16 +182,16 @@ package struct ItemExplainer {
     onTarget decisionOnTarget: MigrationPlan.Decision?
   ) -> ItemExplanation {
     let exportedCount = simulatedBackup.exported.count
-    let exclusion = index < exportedCount ? nil : simulatedBackup.omissions[index - exportedCount]
-    let decision = exclusion.map { exclusion in
+    let omission = index < exportedCount ? nil : simulatedBackup.omissions[index - exportedCount]
+    let decision = omission.map { omission in
       MigrationPlan.Decision(
-        index: index, identity: row.identity, protection: row.protection, outcome: exclusion.outcome,
-        detail: exclusion.detail)
+        index: index, identity: row.identity, protection: row.protection, outcome: omission.outcome,
+        detail: omission.detail)
     }
     return ItemExplanation(
       location: .device(index: index), identity: row.identity, protection: row.protection,
       restoreOutcomes: restoreOutcomes, decision: decision, onTarget: decisionOnTarget, item: row.item,
-      containsSecureEnclaveKey: exclusion?.containsSecureEnclaveKey
+      containsSecureEnclaveKey: omission?.containsSecureEnclaveKey
         ?? simulatedBackup.containsSecureEnclaveKey(at: index))
   }
 
@@ -231,7 +231,7 @@ extension ExportReport.Item {
 }
 
 extension MigrationPlan.Decision {
-  /// The row of an item that stays on its device.
+  /// The row of an item that stays on its device. In the decision about such an item, `index` is the row number.
   fileprivate var row: RowReference { RowReference(kind: identity.kind, rowID: Int64(index)) }
 }
 
@@ -261,7 +261,7 @@ extension ItemExplainer {
   ) throws(KeyhaulError) -> [ItemExplanation] {
     try selection.check(count: dump.items.count, of: name)
     let simulatedBackup = try SimulatedBackup(of: dump, named: name, hasPassword: true)
-    let exclusions = Self.byIndex(simulatedBackup.omissions)
+    let omissions = Self.byIndex(simulatedBackup.omissions)
     let tombstoneIndexes = Set(simulatedBackup.tombstones.map(\.index))
     var decisionsOnTarget: [Int: MigrationPlan.Decision] = [:]
     if let target {
@@ -279,25 +279,25 @@ extension ItemExplainer {
         return Self.explanation(ofDeleted: dumped.item, ItemDescriptor(namedItem), namedItem.protection)
       }
       return Self.explanation(
-        of: dumped, named: ItemDescriptor(namedItem), exclusion: exclusions[dumped.index],
+        of: dumped, named: ItemDescriptor(namedItem), omission: omissions[dumped.index],
         onTarget: decisionsOnTarget[dumped.index])
     }
   }
 
   private static func explanation(
-    of dumped: DumpedItem, named identity: ItemDescriptor, exclusion: MigrationPlan.Decision?,
+    of dumped: DumpedItem, named identity: ItemDescriptor, omission: MigrationPlan.Decision?,
     onTarget decisionOnTarget: MigrationPlan.Decision?
   ) -> ItemExplanation {
     let protection = dumped.item?.protection ?? dumped.protection
     var restoreOutcomes: RestoreOutcomes = [:]
     for scenario in RestoreScenario.allCases {
       restoreOutcomes[scenario] =
-        exclusion.map { RestoreOutcome($0.outcome) } ?? protection?.restoreOutcome(in: scenario)
+        omission.map { RestoreOutcome($0.outcome) } ?? protection?.restoreOutcome(in: scenario)
     }
-    let decision = exclusion.map { exclusion in
+    let decision = omission.map { omission in
       MigrationPlan.Decision(
-        index: dumped.index, identity: identity, protection: protection, outcome: exclusion.outcome,
-        detail: exclusion.detail)
+        index: dumped.index, identity: identity, protection: protection, outcome: omission.outcome,
+        detail: omission.detail)
     }
     return ItemExplanation(
       location: .device(index: dumped.index), identity: identity, protection: protection,

@@ -57,8 +57,8 @@ enum PasswordEntry {
     return account.isEmpty ? item.text(of: .account) : account
   }
 
-  /// Returns whether a text is a telephone number, such as "+49 170 1234567". A spreadsheet evaluates it to a number,
-  /// which does no harm.
+  /// Returns whether a text is a telephone number, such as "+49 170 1234567". A spreadsheet turns it into a number,
+  /// which is harmless.
   static func isTelephoneNumber(_ text: String) -> Bool {
     let digits = text.utf8.dropFirst()
     return text.utf8.first == UInt8(ascii: "+") && !digits.isEmpty

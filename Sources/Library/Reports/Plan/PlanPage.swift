@@ -56,7 +56,7 @@ public struct PlanPage: HTMLPage {
   /// Returns the name of an item's app; empty if the app is unknown or the page is redacted.
   func app(of identity: ItemDescriptor) -> String {
     let app = apps.app(of: identity)
-    return isRedacted ? "" : app.kind == .encrypted ? "" : app.displayName
+    return isRedacted || app.kind == .encrypted ? "" : app.displayName
   }
 
   /// Returns the page as one document. Equal plans give equal pages.
@@ -138,7 +138,8 @@ public struct PlanPage: HTMLPage {
     }
   }
 
-  /// The label of the tile about items that stay behind. For a backup, "0" refers only to the items in it.
+  /// The label of the tile about items that stay behind. If nothing in a backup stays behind, the label says "of these",
+  /// because the device may have items that are not in the backup.
   private var stayingLabel: String {
     switch counts.staysBehind {
     case 0 where source.kind == .archive: "of these stay behind"

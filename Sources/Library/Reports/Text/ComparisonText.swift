@@ -40,7 +40,8 @@ package struct ComparisonText {
     return lines + source.blindSpotLines(style: style, showsAll: showsAll)
   }
 
-  /// Returns the reasons for the items that no backup moves to the planned device; none if there are no such items.
+  /// Returns lines with the reasons for the items that no backup moves to the planned device; no lines if there are no
+  /// such items.
   private func reasonLines(_ style: TextStyle) -> [String] {
     let restoresToDevice = RestoreScenario.allCases.filter { $0.onSameDevice == comparison.current.onSameDevice }
     let lostItems = comparison.items.filter { item in restoresToDevice.allSatisfy { item[$0] != .arrives } }
@@ -70,7 +71,8 @@ package struct ComparisonText {
 
   private static let maximumNameCount = 3
 
-  /// Returns the counts of the four restores as a table. If it is too wide, the devices are below each other.
+  /// Returns the counts of the four restores as a table. If it is too wide, the columns are printed as two
+  /// lists, one below the other.
   private func countLines(_ style: TextStyle) -> [String] {
     let rows = Self.passwordChoices.map { hasPassword in
       let label = hasPassword ? "  backup with a password" : "  backup without a password"
@@ -99,8 +101,8 @@ package struct ComparisonText {
   private static let labelWidth = 26
   private static let minimumCellWidth = 27
 
-  /// Returns the counts of a restore: "14 restored, 4 stay behind". "0 stay behind" is only for a device, because a backup
-  /// does not contain all items that stay behind.
+  /// Returns the counts of a restore: "14 restored, 4 stay behind". "0 stay behind" is written only for a device, because
+  /// a backup does not contain all items that stay behind.
   private func text(_ counts: MigrationComparison.Counts) -> String {
     var text = "\(HumanReadable.grouped(counts.arrives)) restored"
     if counts.staysBehind > 0 || source.isDevice {

@@ -15,7 +15,7 @@ extension BackupUnlocker {
   /// the identifier that the backup states.
   ///
   /// - Parameters:
-  ///   - opened: The backup, already decrypted with `key`, possibly without the source device's key.
+  ///   - opened: The backup, decrypted with `key`, and perhaps not with the source device's key.
   ///   - named: The device that the user named; `nil` if none.
   ///   - target: The target of a restore; `nil` if there is none.
   ///   - key: The key of the backup's password.
@@ -61,8 +61,8 @@ extension BackupUnlocker {
     }
   }
 
-  /// Returns the device that the user named, if it made the backup. Its key shows this by decrypting items. If the items
-  /// do not show whether it did, the identifier decides.
+  /// Returns the device that the user named, if it made the backup. It did if its key decrypts the items that need a
+  /// device's key. If there are no such items, or if it decrypts only some classes of them, the identifier decides.
   ///
   /// - Throws: `.usage` if the device did not make the backup.
   private func confirmSource(

@@ -6,10 +6,11 @@ enum ItemSortKey: String, KeywordArgument {
   case kind, name, account, label, group, protection, created, changed
 
   func sorted(_ entries: [KeychainEntry], descending: Bool) -> [KeychainEntry] {
-    let keyedEntries = entries.enumerated().map { (offset: $0.offset, key: key(of: $0.element), entry: $0.element) }
-    return keyedEntries.sorted { left, right in
-      switch (left.key, right.key) {
-      case (let leftKey?, let rightKey?) where leftKey != rightKey: descending ? rightKey < leftKey : leftKey < rightKey
+    let candidates = entries.enumerated().map { (offset: $0.offset, value: value(of: $0.element), entry: $0.element) }
+    return candidates.sorted { left, right in
+      switch (left.value, right.value) {
+      case (let leftValue?, let rightValue?) where leftValue != rightValue:
+        descending ? rightValue < leftValue : leftValue < rightValue
       case (_?, nil): true
       case (nil, _?): false
       default: left.offset < right.offset
@@ -17,23 +18,23 @@ enum ItemSortKey: String, KeywordArgument {
     }.map(\.entry)
   }
 
-  private enum Key: Comparable {
+  private enum SortValue: Comparable {
     case number(Double)
     case text(String)
   }
 
-  private func key(of entry: KeychainEntry) -> Key? {
+  private func value(of entry: KeychainEntry) -> SortValue? {
     let identity = entry.identity
     return switch self {
     case .kind: .number(Double(ItemKind.allCases.firstIndex(of: entry.kind) ?? 0))
-    case .name: (identity.service ?? identity.server ?? identity.label).map(Key.text)
-    case .account: identity.account.map(Key.text)
-    case .label: identity.label.map(Key.text)
-    case .group: identity.accessGroup.map(Key.text)
+    case .name: (identity.service ?? identity.server ?? identity.label).map(SortValue.text)
+    case .account: identity.account.map(SortValue.text)
+    case .label: identity.label.map(SortValue.text)
+    case .group: identity.accessGroup.map(SortValue.text)
     case .protection:
       entry.protection.flatMap { ProtectionClass.allCases.firstIndex(of: $0) }.map { .number(Double($0)) }
-    case .created: (entry.item?.creationDate?.secondsSinceReferenceDate).map(Key.number)
-    case .changed: (entry.modificationDate?.secondsSinceReferenceDate).map(Key.number)
+    case .created: (entry.item?.creationDate?.secondsSinceReferenceDate).map(SortValue.number)
+    case .changed: (entry.modificationDate?.secondsSinceReferenceDate).map(SortValue.number)
     }
   }
 }

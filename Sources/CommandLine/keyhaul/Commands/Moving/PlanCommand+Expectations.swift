@@ -48,10 +48,10 @@ extension PlanCommand {
     }
     let result = ExpectationReport(check, report)
     if common.isJUnit {
-      func print() throws(CommandError) {
+      func printResult() throws(CommandError) {
         if output == nil { try session.writeRaw(result.junit) } else { try session.print(result) }
       }
-      try saveAndPrint("the results were saved", in: session, printing: print) { (write) throws(CommandError) in
+      try saveAndPrint("the results were saved", in: session, printing: printResult) { (write) throws(CommandError) in
         try result.junit.withRawBytes(write)
       }
     } else {

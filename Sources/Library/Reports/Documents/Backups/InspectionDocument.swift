@@ -136,7 +136,7 @@ package struct InspectionDocument {
 
   private var keybagJSON: JSONValue {
     let keybag = archive.keybag
-    // The slow derivation comes first.
+    // The slow derivation is the first step, and is listed first.
     let iterationCounts = [keybag.secondStep?.iterations, keybag.iterations].compactMap(\.self)
     return [
       "version": keybag.version.map { .integer(Int64($0)) } ?? .null,
@@ -169,6 +169,7 @@ package struct InspectionDocument {
             itemCounts.countByProtection[protection].map { (protection.rawValue, .count($0)) }
           })
       } ?? .null,
+      // The items that cannot be decrypted. The member has nothing to do with the seal.
       "sealed": itemCounts.map { _ in .array(UndecryptedItems(unlocked).groups.map(Self.json)) } ?? .null,
     ]
   }
