@@ -5,13 +5,13 @@ import Testing
 
 @testable import DeviceServer
 
-/// A captured message of a published client or of a server that published clients accepted.
+/// A captured message, sent by a published client or by a server that such clients accepted.
 struct ProtocolVector: Sendable, CustomTestStringConvertible {
   let name: String
   let layer: String
   let sender: String
   let bytes: [UInt8]
-  /// The content, with data shortened and numbers signed, as JSON.
+  /// The content as JSON. Data is shortened, and unsigned numbers are written as signed ones.
   let decoded: String?
   /// The parts of a stream of files, as the capture names them.
   let parts: [(name: String, byteCount: Int)]

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The limit on iterations")
 struct IterationLimitTests {
-  /// Runs a derivation, and returns its error and whether it made a progress call.
+  /// Runs a derivation, and returns its error and whether it called the progress closure.
   private func derive(sha256: UInt32? = nil, sha1: UInt32, limit: Int = IterationLimit.standard) -> (
     code: DataProtectionError.Code?, reason: String?, didWork: Bool
   ) {
@@ -27,7 +27,7 @@ struct IterationLimitTests {
   }
 
   @Test("A derivation at the limit works, and one above it is rejected before any work")
-  func bothSides() {
+  func atAndAboveLimit() {
     #expect(derive(sha256: 600, sha1: 400, limit: 1000) == (nil, nil, true))
     #expect(derive(sha1: 1000, limit: 1000).code == nil)
     for overLimit in [derive(sha256: 600, sha1: 401, limit: 1000), derive(sha1: 1001, limit: 1000)] {
@@ -59,7 +59,7 @@ struct IterationLimitTests {
   }
 
   @Test("A derivation without iterations is rejected")
-  func none() {
+  func noIterations() {
     #expect(derive(sha1: 0).code == .damagedKeybag)
     #expect(derive(sha256: 0, sha1: 10).code == .damagedKeybag)
     #expect(!derive(sha256: 10, sha1: 0).didWork)
@@ -91,8 +91,8 @@ struct ExcessiveIterationCountTests {
   }
 
   @Test("A count is excessive above five times the count of real keybags")
-  func bothSides() {
-    #expect(ExcessiveIterationCount.usualMultiple == 5)
+  func atAndAboveMaximum() {
+    #expect(ExcessiveIterationCount.maximumUsualMultiple == 5)
     for sha1: UInt32 in [1, 10_000, 50_000] { #expect(excessiveCount(sha1: sha1) == nil) }
     #expect(excessiveCount(sha1: 50_001)?.iterations == 50_001)
     #expect(excessiveCount(sha1: 50_001)?.usual == 10_000)
@@ -103,7 +103,7 @@ struct ExcessiveIterationCountTests {
     #expect(excessiveCount(sha256: 50_000_001, sha1: 10_000)?.usual == 10_000_000)
   }
 
-  @Test("Of two excessive counts, the count with the larger factor is reported")
+  @Test("Of two excessive counts, the larger multiple of its usual count is reported")
   func multiples() {
     #expect(excessiveCount(sha1: 4_000_000)?.multiple == 400)
     #expect(excessiveCount(sha1: 59_999)?.multiple == 5)

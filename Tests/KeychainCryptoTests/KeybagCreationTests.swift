@@ -27,6 +27,7 @@ struct BackupKeybagTests {
     #expect(keybag.type == .backup)
     #expect(keybag.hmacKey == [UInt8](repeating: 0, count: 40))
     #expect(keybag.wrap == [])
+    // The SHA-1 step always has 10,000 iterations. Only the SHA-256 step (DPIC) has the requested number.
     #expect(keybag.iterations == 10_000)
     #expect(keybag.dpwt == 1)
     #expect(keybag.dpic == 1000)
@@ -182,7 +183,7 @@ struct SystemKeybagTests {
   private let passcodeClasses: [UInt32] = [1, 2, 3, 5, 6, 7, 9, 10]
   /// The classes whose keys are available after a start, because only the device wraps them.
   private let deviceOnlyClasses: [UInt32] = [4, 8, 11]
-  private let classOfPasscode: UInt32 = 12
+  private let passcodeSetClass: UInt32 = 12
 
   private func hardware(_ byte: UInt8 = 1) throws -> HardwareUID {
     try HardwareUID(Secret(copying: [UInt8](repeating: byte, count: 32)))
@@ -222,7 +223,7 @@ struct SystemKeybagTests {
       #expect(keys[classNumber] == .availableThroughDevice)
       #expect(keys.revealed(classNumber) == unlocked.classKeys.revealed(classNumber))
     }
-    for classNumber in passcodeClasses + [classOfPasscode] {
+    for classNumber in passcodeClasses + [passcodeSetClass] {
       #expect(keys[classNumber] == .locked)
       #expect(keys.revealed(classNumber) == nil)
     }
@@ -251,7 +252,7 @@ struct SystemKeybagTests {
     let unlocked = try make("")
     let keys = try unlocked.keybag.unlock(passcode: .empty, hardware: hardware())
     #expect(keys[6] == .availableThroughDevice)
-    #expect(keys[classOfPasscode] == .absent)
+    #expect(keys[passcodeSetClass] == .absent)
   }
 
   @Test("Another device's chip cannot unlock a keybag, even with the right passcode")
@@ -308,7 +309,7 @@ struct SystemKeybagTests {
       _ = try changed.keybag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware())
     }
     let keys = try changed.keybag.unlock(passcode: Secret(utf8: "9876"), hardware: hardware())
-    #expect(keys.revealed(classOfPasscode) == unlocked.classKeys.revealed(classOfPasscode))
+    #expect(keys.revealed(passcodeSetClass) == unlocked.classKeys.revealed(passcodeSetClass))
   }
 
   @Test("Removing the passcode destroys the key of class 12, and setting a passcode again creates a new key")
@@ -317,13 +318,13 @@ struct SystemKeybagTests {
     let withoutPasscode = try original.keybag.changingPasscode(
       from: Secret(utf8: "1234"), to: .empty, hardware: hardware(), random: random)
     #expect(!withoutPasscode.keybag.isPasscodeSet)
-    #expect(withoutPasscode.classKeys[classOfPasscode] == .absent)
+    #expect(withoutPasscode.classKeys[passcodeSetClass] == .absent)
     #expect(withoutPasscode.classKeys.revealed(9) == original.classKeys.revealed(9))
     let withNewPasscode = try withoutPasscode.keybag.changingPasscode(
       from: .empty, to: Secret(utf8: "1234"), hardware: hardware(), random: random)
     #expect(withNewPasscode.keybag.isPasscodeSet)
-    #expect(withNewPasscode.classKeys[classOfPasscode] == .availableThroughDevice)
-    #expect(withNewPasscode.classKeys.revealed(classOfPasscode) != original.classKeys.revealed(classOfPasscode))
+    #expect(withNewPasscode.classKeys[passcodeSetClass] == .availableThroughDevice)
+    #expect(withNewPasscode.classKeys.revealed(passcodeSetClass) != original.classKeys.revealed(passcodeSetClass))
     #expect(withNewPasscode.classKeys.revealed(9) == original.classKeys.revealed(9))
   }
 

@@ -23,7 +23,7 @@ struct ManifestRecordKeyTests {
   }
 
   @Test("Another password or salt gives another key, which cannot decrypt the record")
-  func others() throws {
+  func wrongPasswordOrSalt() throws {
     for wrongKey in [try key("correct hors"), try key(salt: [1] + salt.dropFirst()), try key("", salt: [])] {
       let error = #expect(throws: DataProtectionError.self) { try wrongKey.open([UInt8](hex: encrypted)) }
       #expect(error?.code == .malformed && error?.reason.contains("password and salt do not decrypt it") == true)

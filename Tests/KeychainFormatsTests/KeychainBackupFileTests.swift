@@ -14,7 +14,7 @@ struct KeychainBackupFileTests {
     .dictionary(["v_Data": .data([number]), "v_PersistentRef": .data([number, number])])
   }
 
-  @Test("synthetic_backup: Foundation reads the file of the encrypted items, and reading it gives their offsets")
+  @Test("synthetic_backup: Foundation can read the written file, and the reader gives the offset of each item")
   func synthetic() throws {
     var entries: [KeychainBackupFile.Entry] = []
     for vector in try TestVectors.section("synthetic_backup")["items"].elements {
@@ -88,6 +88,7 @@ struct KeychainBackupFileTests {
 
   @Test("A file that a device would reject completely is rejected")
   func refused() throws {
+    // 0xD1 begins a dictionary with one entry, 0xA1 an array with one element, and 0x54 a string of four letters.
     let inputs = [
       FaultyInput("an array", PlistParts([0xA0]).bytes, .malformed, at: 8),
       FaultyInput("a number as key", PlistParts([0xD1, 1, 1], [0x10, 5]).bytes, .malformed, at: 11),
@@ -125,7 +126,7 @@ struct KeychainBackupFileTests {
     #expect { try tooLarge.serialized() } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
-  @Test("A file without items has no keys for kinds")
+  @Test("A file without items is an empty dictionary")
   func empty() throws {
     let bytes = try KeychainBackupFile(keybagUUID: nil, entries: []).serialized()
     #expect(try BinaryPlist.decode(bytes) == .dictionary([:]))

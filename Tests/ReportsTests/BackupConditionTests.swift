@@ -35,12 +35,15 @@ struct BackupConditionTests {
       let verdict = try #require(condition.verdict(deviceNames: [name, "the source device"]))
       #expect(verdict.split(separator: " ").count <= 15 && verdict.count <= 100, "\(verdict)")
       // Only a short name fits in the verdict. The verdict about a decrypted copy names no device.
-      #expect(condition == .decryptedCopy || verdict.contains(name) == (name == "phone"), "\(verdict)")
+      let isShort = name == "phone"
+      #expect(condition == .decryptedCopy || verdict.contains(name) == isShort, "\(verdict)")
     }
     #expect(BackupCondition.usable.verdict(deviceNames: ["phone"]) == nil)
   }
 
-  @Test("The sentence about an unusable backup counts its items. Others may be missing, except in a decrypted copy")
+  @Test(
+    "The sentence about an unusable backup counts its items. It says that others may be missing, except in a decrypted copy"
+  )
   func itemsSentence() {
     func sentence(_ condition: BackupCondition, count: Int, moving: Int, needsPassword: Bool = false) -> String? {
       condition.itemsSentence(count: count, moving: moving, to: "a new iPhone", needsPassword: needsPassword)

@@ -15,8 +15,7 @@ struct OutlookPageTests {
     return identity
   }
 
-  /// Returns the page of a backup from an unavailable device: two items move, and one decrypted and two encrypted items
-  /// stay behind.
+  /// Returns the page of a backup from an unavailable device: two items move, and three stay behind, two of them encrypted.
   private func page(phone: String? = "Santas Phone", hasPassword: Bool = true, isRedacted: Bool = false) -> OutlookPage
   {
     OutlookPage(summary(phone: phone, hasPassword: hasPassword, isRedacted: isRedacted), program: "keyhaul 1.0")
@@ -41,20 +40,20 @@ struct OutlookPageTests {
   private func summary(
     phone: String? = "Santas Phone", hasPassword: Bool = true, isRedacted: Bool = false, unreadableCount: Int = 0
   ) -> OutlookSummary {
-    let toNewDevice = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
+    let newDeviceScenario = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
     let decisions = decisions(hasPassword: hasPassword, unreadableCount: unreadableCount)
     let items = decisions.map { decision in
       var restoreOutcomes: RestoreOutcomes = [:]
       for scenario in RestoreScenario.allCases {
         restoreOutcomes[scenario] = MigrationComparison.restoreOutcome(of: decision, in: scenario)
       }
-      restoreOutcomes[toNewDevice] = RestoreOutcome(decision.outcome)
+      restoreOutcomes[newDeviceScenario] = RestoreOutcome(decision.outcome)
       return MigrationComparison.Item(decision, restoreOutcomes)
     }
     let plan = MigrationPlan(
       decisions: decisions, removed: [], policy: .replace, isSameDevice: false, imports: [], removedRowCount: 0)
     let restoreOutlook = RestoreOutlook(
-      MigrationComparison(items, current: toNewDevice), planForNewDevice: plan, sourceIsBackup: true,
+      MigrationComparison(items, current: newDeviceScenario), planForNewDevice: plan, sourceIsBackup: true,
       triedDeviceKey: false)
     let source = PlanDocument.Source(
       kind: .archive, name: "family.backup", device: nil, backupDate: "2026-11-20T18:04:10Z", deviceName: phone,

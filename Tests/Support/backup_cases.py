@@ -135,7 +135,8 @@ class Case:
         return PARTIAL if is_unconfirmed else self.exit_code
 
     def _expected_item(self, index, table, protection, dictionary):
-        # The reason why the password does not decrypt the item. The device's key decrypts every item.
+        # The reason why the password does not decrypt the item, or None if it does. The device's key decrypts every
+        # item.
         reason = None
         if KEYCHAIN_CLASSES[protection] in self.options.device_classes:
             reason = "device-bound" if protection in THIS_DEVICE_ONLY else "backup-not-encrypted"

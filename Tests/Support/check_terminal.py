@@ -35,7 +35,7 @@ class Terminal:
             os.execv(command[0], list(command))
 
     def expect(self, text, seconds=20):
-        """Wait until the terminal shows a text, and discard the output up to its end."""
+        """Wait until the terminal shows a text, and discard the output up to and including it."""
         deadline = time.monotonic() + seconds
         while text.encode() not in self.output:
             ready = select.select([self.terminal_end], [], [], max(0, deadline - time.monotonic()))[0]
@@ -220,8 +220,9 @@ def open_pipe_causes_no_delay(keyhaul, folder):
 
 
 def quick_command_is_not_stopped(keyhaul, folder):
-    """The end of a quick password command is never taken for a stop, which would also stop Keyhaul."""
-    # A shell of the same session could continue this process group. The system ignores stop signals to other groups.
+    """Keyhaul does not mistake the end of a quick password command for a stop, so it does not stop itself."""
+    # Keyhaul runs in its own process group, in the session of this script. A shell of the session could continue the
+    # group. The system ignores stop signals to groups that no shell could continue.
     for _ in range(600):
         process = subprocess.Popen(
             [keyhaul, "verify", "b", "--quiet", "--password-command", f"echo '{SECRET}'"], cwd=folder,

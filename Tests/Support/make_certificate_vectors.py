@@ -328,8 +328,7 @@ def normalized_name(sets):
     def encoded_attribute(identifier, string_type, text):
         return der(SEQUENCE, encoded_identifier(identifier), der(tags[string_type], text.encode()))
 
-    # The attributes of a set keep the order of the certificate, which sorts them by their encodings before
-    # normalization.
+    # A certificate sorts the attributes of a set by their encodings. The normalized name keeps that order.
     content = b""
     for attributes in sets:
         pairs = sorted(

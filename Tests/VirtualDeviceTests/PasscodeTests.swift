@@ -70,7 +70,7 @@ struct PasscodeClassTests {
     #expect(try device.read(.keybag) == keybag)
   }
 
-  @Test("Without a passcode, none can be changed or removed, and an empty one cannot be set")
+  @Test("If no passcode is set, it cannot be changed or removed, and an empty one cannot be set")
   func refusedWithoutPasscode() throws {
     let phones = try Phones()
     let session = try phones.create("open", passcode: "").openSession()
@@ -113,7 +113,7 @@ struct WrongPasscodeTests {
     let phones = try Phones()
     let device = try phones.create()
     try device.openSession().lock()
-    // The record is replaced in five steps. Later steps fail.
+    // Replacing the record takes five steps. Every later step fails.
     let faults = Faults(after: 5)
     #expect(throws: KeyhaulError.self) { try device.using(faults.files).openSession().unlock("1234") }
     #expect(try device.openSession(.reading).record.failedAttempts == 1)

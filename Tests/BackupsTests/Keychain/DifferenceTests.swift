@@ -187,7 +187,8 @@ struct DifferenceTests {
     #expect(difference.added.count == 1)
   }
 
-  @Test("If the keychains have references in common, an item with its own reference is a different item")
+  @Test(
+    "If the keychains have references in common, an item whose reference is in only one of them is a different item")
   func commonReferences() throws {
     let oldEntries = [encrypted(0, try reference(1)), encrypted(1, try reference(2))]
     let newEntries = [
@@ -200,7 +201,7 @@ struct DifferenceTests {
     #expect(difference.undecrypted == .init(inBoth: 1, decryptedOnlyInSecond: 1, onlyInFirst: 1))
   }
 
-  @Test("Two decrypted items for which there is only one encrypted counterpart are a difference")
+  @Test("If two decrypted items could match one encrypted item, the keychains differ")
   func morePossibleItemsThanEncrypted() throws {
     let first = KeychainItem.password("one", .whenUnlockedThisDeviceOnly)
     let second = KeychainItem.password("two", .whenUnlockedThisDeviceOnly)

@@ -53,7 +53,7 @@ struct DecryptedCopyTests {
   }
 
   @Test("Without the password, verify checks everything except the items of a decrypted copy")
-  func verifiedWithout() throws {
+  func verifiedWithoutPassword() throws {
     let sandbox = try sandbox()
     try sandbox.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
     let outcome = try sandbox.keyhaul("verify clear --home elsewhere --no-input")

@@ -3,10 +3,10 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Backup file names outside ASCII in any locale")
+@Suite("Backups with non-ASCII file names, in any locale")
 struct EntryNameCommandTests {
   @Test(
-    "A backup with a name outside ASCII is inspected, verified, rekeyed and copied, and keeps its name",
+    "A backup with a non-ASCII name is inspected, verified, rekeyed and copied, and keeps its name",
     arguments: ["C", "C.UTF-8"])
   func everyCommand(locale: String) throws {
     let sandbox = try PhoneSandbox()

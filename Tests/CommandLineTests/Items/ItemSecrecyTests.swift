@@ -31,7 +31,7 @@ struct ItemSecrecyTests {
   ]
 
   @Test(
-    "No secret, passcode or hardware UID is printed at any verbosity (5 levels, 2 in a quick run)",
+    "No secret, passcode or hardware UID is printed with any output option (5 options, 2 in a quick run)",
     arguments: Cases.chosen(["-vv", "", "-v", "-q", "--json"], quick: 2))
   func scan(flag: String) throws {
     let sandbox = try DeviceSandbox(after: "keyhaul device create d --from old-phone")

@@ -48,7 +48,7 @@ struct RestoreQuestionTests {
   }
 
   @Test("A saved plan that removes nothing is carried out without a question")
-  func planned() throws {
+  func savedPlan() throws {
     let sandbox = try sandbox()
     try sandbox.succeed("device create empty -q")
     try sandbox.succeed("plan b.tar --to empty --password-file .bp -o move.plan -q")
@@ -72,7 +72,7 @@ struct RestoreQuestionTests {
     // Only the item of the other process was added.
     try sandbox.succeed("item delete new-phone --service later --yes -q")
     let items = try sandbox.succeed("item find new-phone --json --reveal")
-    // The items come first in `deviceBefore`.
+    // `contents(of:)` begins with the output of `item find`.
     #expect(deviceBefore.hasPrefix(items))
   }
 
@@ -139,7 +139,7 @@ struct RestoreQuestionTests {
   }
 
   @Test("With --yes, a warning and the result state that newer items on the device were overwritten")
-  func newer() throws {
+  func newerOnDevice() throws {
     let sandbox = try sandbox()
     try sandbox.succeed("item update new-phone --service AirPort --new-label mine --yes -q")
     let copy = try PhoneSandbox(copyOf: sandbox)

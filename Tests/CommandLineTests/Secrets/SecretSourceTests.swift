@@ -48,7 +48,7 @@ struct SecretSourceTests {
       ["--password-fd", "1"], ["--password-fd", "2"], ["--password-fd=-1"], ["--password-file", ""],
       ["--password-command", ""],
     ])
-  func unreadable(flags: [String]) {
+  func invalidSources(flags: [String]) {
     #expect(thrownError { _ = try source(flags) }?.status == .usage)
   }
 

@@ -141,7 +141,8 @@ struct PasswordManagerStory {
     #expect(alwaysManager.validKey("s3cret", forIdentifier: "mail"))
   }
 
-  @Test("Keys that are read between the lock notification and the lock are not cached, but they are after an unlock")
+  @Test(
+    "Keys that are read between the lock notification and the lock are not cached, and keys read after an unlock are")
   func announced() throws {
     let manager = manager(.whenUnlocked)
     manager.register(key: "s3cret", forIdentifier: "mail")

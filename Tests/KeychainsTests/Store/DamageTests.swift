@@ -146,6 +146,7 @@ struct KeychainErrorTests {
   func systemErrors(result: ResultCode, cause: Errno, code: KeyhaulError.Code) {
     let error = KeyhaulError(sqlite: DatabaseError(resultCode: result), cause: cause)
     #expect(error.code == code)
-    #expect(error.reason.hasSuffix(", \(cause.reason)") == (code != .storeDamaged))
+    let namesCause = code != .storeDamaged
+    #expect(error.reason.hasSuffix(", \(cause.reason)") == namesCause)
   }
 }

@@ -7,22 +7,21 @@ import Testing
 
 @Suite("Certificates and keys in PEM")
 struct CertificatesAndKeysTests {
-  /// A key pair.
-  private struct Vector {
+  private struct KeyPair {
     let name: String
     let privateItem: KeychainItem
     let publicItem: KeychainItem
   }
 
   /// Returns key pairs that the `openssl` command created.
-  private func vectors() throws -> [Vector] {
+  private func keyPairs() throws -> [KeyPair] {
     try TestVectors.certificates()["keys"].elements.map { vector in
       let type = Int64(try vector["type"].integer)
       func item(_ keyClass: Int64, _ bytes: [UInt8]) -> KeychainItem {
         .make(.key, [.keyClass: .integer(keyClass), .type: .integer(type), .label: .string("k")], bytes)
       }
       // The key class 1 is a private key, and 0 is a public key.
-      return Vector(
+      return KeyPair(
         name: try vector["name"].string, privateItem: item(1, try vector["private_hex"].bytes),
         publicItem: item(0, try vector["public_hex"].bytes))
     }
@@ -30,21 +29,21 @@ struct CertificatesAndKeysTests {
 
   @Test("OpenSSL reads an exported key as the same key")
   func openSSL() throws {
-    for vector in try vectors() {
-      let export = ItemExport([vector.privateItem], as: .certificatesAndKeys)
-      #expect(export.counts.count == 1 && export.counts.secretCount == 1, "\(vector.name)")
-      #expect(export.text.hasPrefix("Title: k\n-----BEGIN PRIVATE KEY-----\n"), "\(vector.name)")
+    for keyPair in try keyPairs() {
+      let export = ItemExport([keyPair.privateItem], as: .certificatesAndKeys)
+      #expect(export.counts.count == 1 && export.counts.secretCount == 1, "\(keyPair.name)")
+      #expect(export.text.hasPrefix("Title: k\n-----BEGIN PRIVATE KEY-----\n"), "\(keyPair.name)")
       let file = export.contents.withBytes { Data($0) }
       _ = try run("openssl", ["pkey", "-check", "-noout"], input: file)
       // The public key that openssl derives must equal the export of the public item.
       let derivedPublicKey = String(decoding: try run("openssl", ["pkey", "-pubout"], input: file), as: UTF8.self)
-      let publicExport = ItemExport([vector.publicItem], as: .certificatesAndKeys)
-      #expect(publicExport.text == "Title: k\n" + derivedPublicKey, "\(vector.name)")
+      let publicExport = ItemExport([keyPair.publicItem], as: .certificatesAndKeys)
+      #expect(publicExport.text == "Title: k\n" + derivedPublicKey, "\(keyPair.name)")
       #expect(publicExport.counts.secretCount == 0)
       // Keyhaul reads the export as the same bytes.
       let reread = try KeyMaterial(parsing: export.contents)
       #expect(
-        reread.externalRepresentation.constantTimeEquals(try #require(vector.privateItem.secret)), "\(vector.name)")
+        reread.externalRepresentation.constantTimeEquals(try #require(keyPair.privateItem.secret)), "\(keyPair.name)")
     }
   }
 
@@ -64,8 +63,8 @@ struct CertificatesAndKeysTests {
 
   @Test("A title line never looks like a PEM block")
   func titles() throws {
-    let vector = try #require(try vectors().first)
-    var item = vector.privateItem
+    let keyPair = try #require(try keyPairs().first)
+    var item = keyPair.privateItem
     item[.label] = .string("x\n-----BEGIN PRIVATE KEY-----\u{1B}[31m\u{202E}")
     let export = ItemExport([item], as: .certificatesAndKeys)
     #expect(export.text.components(separatedBy: "-----BEGIN").count == 2)
@@ -77,7 +76,7 @@ struct CertificatesAndKeysTests {
 
   @Test("Keys of tokens, keys of unknown type and invalid bytes are left out with the reason")
   func omittedItems() {
-    // The key class 2 is a symmetric key. The type 73 is an elliptic-curve key, and 99 is unknown.
+    // The key class 2 is a symmetric key. The type 73 is an elliptic-curve key, which cannot be symmetric, and 99 is unknown.
     let export = ItemExport(
       [
         .make(.key, [.tokenID: .string("com.apple.setoken"), .keyClass: .integer(1), .type: .integer(73)], [4]),

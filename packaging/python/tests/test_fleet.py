@@ -71,7 +71,7 @@ def test_the_table_has_item_names_only_on_request(client: Client, sample: Sample
         assert (set(fleet.NAMES) <= set(outcome.items.schema.names)) is names
 
 
-def test_a_password_itself_is_refused_before_anything_is_sent(sample: Sample) -> None:
+def test_a_plain_password_is_refused_before_anything_is_sent(sample: Sample) -> None:
     no_client: Any = None
     for source in (keyhaul.Password(SECRET), SECRET, {"*": keyhaul.Password(SECRET)}, lambda path: SECRET):
         with pytest.raises(TypeError) as caught:
@@ -122,7 +122,7 @@ def test_a_list_of_passwords_works_for_backups_with_different_passwords_and_with
     assert [row["code"] for row in rows] == [0, 0, 0]
     assert [row["encrypted"] for row in rows] == [True, True, False]
     assert [row["verdict"] for row in rows] == [keyhaul.verify(path, password=passwords).verdict for path in paths]
-    # Only the row of the backup without a password is kept. A decrypted backup proves only one password of a list.
+    # Only the row of the backup without a password is kept: a decrypted backup proves only one password of the list.
     assert fleet.run(paths, client, passwords=passwords, out=out, batch=batch).kept == 1
 
 

@@ -187,7 +187,7 @@ class Schema:
         for component in self.components("allOf", "oneOf"):
             properties |= component.properties()
         for name, part in self.part.get("properties", {}).items():
-            # `true` allows a member that another part describes.
+            # `true` means that another part describes the member.
             if part is not True:
                 properties[name] = Schema(part, self.document).resolved()
         return properties
@@ -216,6 +216,7 @@ def check_fields(record_type: type[Record], schema: Schema) -> int:
     properties, required, count = schema.properties(), schema.required(), 0
     hints = typing.get_type_hints(record_type)
     for field in fields(record_type):
+        # The package adds these fields. They are not in the document.
         if field.name == "raw" or (
             issubclass(record_type, results.Answer) and field.name in ("code", "error", "seconds")
         ):
