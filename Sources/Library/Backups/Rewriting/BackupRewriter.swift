@@ -20,8 +20,10 @@ package struct BackupRewriter: Sendable {
     self.takesFileLock = takesFileLock
   }
 
-  /// Runs a change of a backup while no other process reads or changes the backup. Releases the archive's file lock for
-  /// reading, takes the lock for writing, and checks that the backup has not changed since it was opened.
+  /// Runs a change of a backup while no other process reads or changes the backup.
+  ///
+  /// Releases the archive's file lock for reading, takes the lock for writing, and checks that the backup has not changed
+  /// since it was opened. Only runs the change if the caller holds the lock (`takesFileLock` is `false`).
   ///
   /// - Throws: `.busy` if another process uses the backup, `.changed` if it is no longer the one that was opened, or
   ///   the errors of the change.
