@@ -10,10 +10,12 @@ struct EditDistanceTests {
     #expect(EditDistance.between("kitten", "sitting") == 3)
   }
 
-  @Test("Only a similar word is suggested, regardless of the case of the mistyped word")
+  @Test("Only a similar word is suggested, regardless of case")
   func suggestions() {
     #expect(EditDistance.nearest(to: "x", among: ["plan", "demo"]) == nil)
     #expect(EditDistance.nearest(to: "PLAN", among: ["plan", "demo"]) == "plan")
+    #expect(EditDistance.nearest(to: "MIG", among: ["migrates", "mine"]) == "migrates")
+    #expect(EditDistance.nearest(to: "photos", among: ["PHOTOS", "Photon"]) == "PHOTOS")
     #expect(EditDistance.nearest(to: String(repeating: "a", count: 10_000), among: ["plan"]) == nil)
   }
 

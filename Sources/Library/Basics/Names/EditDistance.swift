@@ -26,14 +26,15 @@ package enum EditDistance {
   ///
   /// A candidate is near if it begins with the word, which must have at least two letters. It is also near if at most a
   /// third of its letters differ. This limit is at least one and at most three letters, and always less than the
-  /// candidate's length.
+  /// candidate's length. Upper and lower case are the same.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     // Comparing a very long word would take too long.
     guard word.count <= 64 else { return nil }
-    let nearCandidates = candidates.map { (name: $0, distance: between(word.lowercased(), $0)) }.filter { candidate in
+    let word = word.lowercased()
+    let nearCandidates = candidates.map { (name: $0, distance: between(word, $0.lowercased())) }.filter { candidate in
       let letterCount = candidate.name.count
       let maximumDistance = min(3, max(1, letterCount / 3), letterCount - 1)
-      let isCompletion = word.count > 1 && candidate.name.hasPrefix(word)
+      let isCompletion = word.count > 1 && candidate.name.lowercased().hasPrefix(word)
       return isCompletion || candidate.distance <= maximumDistance
     }
     return nearCandidates.min { ($0.distance, $0.name) < ($1.distance, $1.name) }?.name
