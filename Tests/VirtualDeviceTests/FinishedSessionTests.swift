@@ -103,12 +103,12 @@ struct FinishedSessionTests {
       filesThatOpen.sorted() == [
         "Apple/KeychainServices/Client/KeychainClient.swift",
         "CommandLine/keyhaul/Arguments/Resolving/ResolvedDevice.swift",
-        "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/SessionCache.swift",
+        "Library/DeviceServer/Backup2/BackupAndRestore.swift", "Library/VirtualDevice/Sessions/SessionCache.swift",
       ])
     for name in [
       "Apple/KeychainServices/Client/DeviceAccessLock.swift",
       "CommandLine/keyhaul/Arguments/Resolving/ResolvedDevice.swift",
-      "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/SessionCache.swift",
+      "Library/DeviceServer/Backup2/BackupAndRestore.swift", "Library/VirtualDevice/Sessions/SessionCache.swift",
     ] {
       #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains(".close()"))
     }

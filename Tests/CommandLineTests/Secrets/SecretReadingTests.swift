@@ -144,7 +144,7 @@ struct SecretReadingTests {
   @Test("Reading stops at a limit, for a file and for a command that never ends")
   func limit() throws {
     let test = try TestSession()
-    let longest = [UInt8](repeating: 0x41, count: SecretLimits.maximumByteCount)
+    let longest = [UInt8](repeating: 0x41, count: SecretReader.maximumByteCount)
     let accepted = try test.file("accepted", longest)
     let tooLong = try test.file("too-long", longest + [0x41])
     #expect(try password(test, ["--password-file", accepted]) == longest)

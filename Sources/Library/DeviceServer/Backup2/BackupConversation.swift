@@ -59,14 +59,14 @@ package struct BackupConversation {
   ///
   /// - Returns: The content of the response.
   private func perform(_ request: BackupRequest) throws(BackupServiceError) -> PropertyDictionary {
-    let content = DeviceContent(served: device)
+    let actions = BackupAndRestore(served: device)
     if let kind = request.kind { device.log("\(kind.rawValue) of \(request.source) requested") }
     switch request.kind {
-    case .backup: try BackupUpload(device, link, content).run()
-    case .restore: try restore(request, content)
-    case .changePassword: try changePassword(request, content)
+    case .backup: try BackupUpload(device, link, actions).run()
+    case .restore: try restore(request, actions)
+    case .changePassword: try changePassword(request, actions)
     case .info, .list, .unback, .extract:
-      return try ClientBackup(device, link, content).perform(request)
+      return try ClientBackup(device, link, actions).perform(request)
     case .enableCloudBackup: throw .failed(.other, "A virtual device has no iCloud account")
     case .eraseDevice: throw .failed(.other, "A client cannot erase a virtual device")
     case nil: throw .failed(.other, "Unknown request")
@@ -74,30 +74,30 @@ package struct BackupConversation {
     return [:]
   }
 
-  private func restore(_ request: BackupRequest, _ content: DeviceContent) throws(BackupServiceError) {
+  private func restore(_ request: BackupRequest, _ actions: BackupAndRestore) throws(BackupServiceError) {
     let folder = try StagingFolder(of: device)
-    let client = ClientBackup(device, link, content)
+    let client = ClientBackup(device, link, actions)
     let password = try request.password()
     let path = try client.fetch(request.source, into: folder, hasPassword: password != nil, withKeychain: true)
-    let backup = try content.open(path, password: password)
+    let backup = try actions.open(path, password: password)
     // All bytes have been received. The restore is one transaction.
-    try content.restore(backup)
+    try actions.restore(backup)
     // `password` is not `nil` here, because the encrypted backup was opened with it.
-    if backup.archive.isEncrypted { try content.replaceBackupPassword(password) }
+    if backup.archive.isEncrypted { try actions.replaceBackupPassword(password) }
   }
 
-  private func changePassword(_ request: BackupRequest, _ content: DeviceContent) throws(BackupServiceError) {
-    let storedPassword = try content.backupPassword()
+  private func changePassword(_ request: BackupRequest, _ actions: BackupAndRestore) throws(BackupServiceError) {
+    let storedPassword = try actions.backupPassword()
     guard Self.areEqual(storedPassword, try request.oldPassword()) else {
       throw .failed(.wrongPassword, BackupFailure.wrongPassword)
     }
     let hadPassword = storedPassword != nil
     let newPassword = try request.newPassword()
     for name in ["Snapshot/Manifest.plist", "Manifest.plist"] {
-      try changePassword(ofManifest: "\(device.udid)/\(name)", request, content)
+      try changePassword(ofManifest: "\(device.udid)/\(name)", request, actions)
     }
     let hasPassword = newPassword != nil
-    try content.replaceBackupPassword(newPassword)
+    try actions.replaceBackupPassword(newPassword)
     device.log(
       hasPassword ? (hadPassword ? "backup password changed" : "backup password set") : "backup password removed")
     device.notifications.post(NotificationProxy.backupDomainChanged)
@@ -109,14 +109,14 @@ package struct BackupConversation {
   /// backups is changed anyway. If the manifest cannot be downloaded, or the connection fails, the request ends and the
   /// device's password stays.
   private func changePassword(
-    ofManifest path: String, _ request: BackupRequest, _ content: DeviceContent
+    ofManifest path: String, _ request: BackupRequest, _ actions: BackupAndRestore
   ) throws(BackupServiceError) {
     let manifest = try link.downloadBytes(path, atMost: ClientBackup.maximumPropertyListByteCount)
     guard let manifest, !manifest.isEmpty, let oldPassword = try request.oldPassword(),
       let newPassword = try request.newPassword()
     else { return }
     do throws(BackupServiceError) {
-      guard let changed = try content.rewrapped(manifest: manifest, from: oldPassword, to: newPassword) else { return }
+      guard let changed = try actions.rewrapped(manifest: manifest, from: oldPassword, to: newPassword) else { return }
       try link.upload([.init(changed, displayName: "/.ba/Manifest.plist", to: path)], progress: 100)
       device.log("the existing backup has the new password")
     } catch {

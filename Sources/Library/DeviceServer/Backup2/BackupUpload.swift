@@ -13,10 +13,10 @@ struct BackupUpload {
   private static let reservedByteCount: Int64 = 128 << 20
   private let device: ServedDevice
   private let link: DeviceLink
-  private let content: DeviceContent
+  private let actions: BackupAndRestore
 
-  init(_ device: ServedDevice, _ link: DeviceLink, _ content: DeviceContent) {
-    (self.device, self.link, self.content) = (device, link, content)
+  init(_ device: ServedDevice, _ link: DeviceLink, _ actions: BackupAndRestore) {
+    (self.device, self.link, self.actions) = (device, link, actions)
   }
 
   /// A file of the backup and its path below the backup's folder.
@@ -43,7 +43,7 @@ struct BackupUpload {
     try logExistingBackup()
     let folder = try StagingFolder(of: device)
     let name = "backup"
-    let date = try content.writeBackup(into: folder, name)
+    let date = try actions.writeBackup(into: folder, name)
     let backup = try outgoingBackup(in: folder, name)
     var status: BackupStatus
     do throws(KeyhaulError) {
@@ -65,7 +65,7 @@ struct BackupUpload {
     try send(&status, "removing", progress: 97)
     try link.remove(["\(device.udid)/\(Self.snapshot)"], progress: 98)
     try send(&status, "finished", progress: 100)
-    content.recordBackup(at: date)
+    actions.recordBackup(at: date)
     device.log("backup finished, \(HumanReadable.bytes(byteCount))")
   }
 

@@ -10,10 +10,10 @@ struct ClientBackup {
   private static let maximumUnbackFileCount = 100_000
   private let device: ServedDevice
   private let link: DeviceLink
-  private let content: DeviceContent
+  private let actions: BackupAndRestore
 
-  init(_ device: ServedDevice, _ link: DeviceLink, _ content: DeviceContent) {
-    (self.device, self.link, self.content) = (device, link, content)
+  init(_ device: ServedDevice, _ link: DeviceLink, _ actions: BackupAndRestore) {
+    (self.device, self.link, self.actions) = (device, link, actions)
   }
 
   /// Fetches the files that describe a backup, and optionally its keychain.
@@ -80,7 +80,7 @@ struct ClientBackup {
     let folder = try StagingFolder(of: device)
     let password = try request.password()
     let path = try fetch(request.source, into: folder, hasPassword: password != nil, withKeychain: false)
-    let backup = try content.open(path, password: password)
+    let backup = try actions.open(path, password: password)
     switch request.kind {
     case .info: return ["Content": .string(try information(about: backup))]
     case .list: return ["Content": .string(try list(of: backup))]
@@ -97,9 +97,9 @@ struct ClientBackup {
 
   // MARK: Contents
 
-  private func information(about backup: DeviceContent.UnlockedArchive) throws(BackupServiceError) -> String {
+  private func information(about backup: BackupAndRestore.UnlockedArchive) throws(BackupServiceError) -> String {
     var totals: [String: (fileCount: Int, byteCount: Int64)] = [:]
-    try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
+    try actions.forEachFile(of: backup) { (file) throws(BackupServiceError) in
       let domain = file.domain ?? ""
       let size = (try? file.record())?.size ?? 0
       let total = totals[domain] ?? (0, 0)
@@ -137,9 +137,9 @@ struct ClientBackup {
   ]
 
   /// Returns a comma-separated table of the files. The last two columns are always empty.
-  private func list(of backup: DeviceContent.UnlockedArchive) throws(BackupServiceError) -> String {
+  private func list(of backup: BackupAndRestore.UnlockedArchive) throws(BackupServiceError) -> String {
     var text = Self.columns.joined(separator: ", ") + "\n"
-    try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
+    try actions.forEachFile(of: backup) { (file) throws(BackupServiceError) in
       text += Self.fields(of: file).joined(separator: ", ") + "\n"
     }
     return text
@@ -181,10 +181,10 @@ struct ClientBackup {
 
   /// Writes all files of the backup, decrypted, into a folder on the client's computer.
   private func unback(
-    _ backup: DeviceContent.UnlockedArchive, _ source: String, _ folder: StagingFolder
+    _ backup: BackupAndRestore.UnlockedArchive, _ source: String, _ folder: StagingFolder
   ) throws(BackupServiceError) {
     var files: [(file: ListedFile, parts: [String])] = []
-    try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
+    try actions.forEachFile(of: backup) { (file) throws(BackupServiceError) in
       guard file.kind == .file, let parts = Self.safePath(of: file) else { return }
       guard files.count < Self.maximumUnbackFileCount else {
         throw .failed(.cannotWrite, "a backup of more than \(Self.maximumUnbackFileCount) files")
@@ -208,11 +208,11 @@ struct ClientBackup {
 
   /// Writes the requested file, decrypted, into the client's folder.
   private func extract(
-    _ request: BackupRequest, _ backup: DeviceContent.UnlockedArchive, _ folder: StagingFolder
+    _ request: BackupRequest, _ backup: BackupAndRestore.UnlockedArchive, _ folder: StagingFolder
   ) throws(BackupServiceError) {
     guard let requested = request.file else { throw .failed(.notFound, "No file was named") }
     var match: ListedFile?
-    try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
+    try actions.forEachFile(of: backup) { (file) throws(BackupServiceError) in
       if file.kind == .file, file.domain == requested.domain, file.relativePath == requested.path { match = file }
     }
     guard let match, let name = Self.safePath(of: match)?.last else { throw .failed(.notFound, "File not found") }
@@ -221,7 +221,7 @@ struct ClientBackup {
 
   /// Writes the decrypted content of a stored file to a path in the client's folder.
   private func sendContents(
-    _ file: ListedFile, of backup: DeviceContent.UnlockedArchive, from source: String, to path: String,
+    _ file: ListedFile, of backup: BackupAndRestore.UnlockedArchive, from source: String, to path: String,
     _ folder: StagingFolder
   ) throws(BackupServiceError) {
     guard isFileIdentifier(file.fileIdentifier) else { throw .failed(.noBackup, "Error reading the list of files") }
@@ -232,7 +232,7 @@ struct ClientBackup {
       throw .failed(.cannotRead, "a file of the backup is missing")
     }
     let name = "plain-\(file.fileIdentifier)"
-    try content.decrypt(file, of: backup, into: folder, name)
+    try actions.decrypt(file, of: backup, into: folder, name)
     let files = try folder.files(in: "").files
     guard let decrypted = files.first(where: { $0.name == name }) else {
       throw .failed(.cannotRead, "a file of the backup cannot be decrypted")

@@ -1,4 +1,4 @@
-public import Basics
+import Basics
 import KeychainCrypto
 import KeychainFormats
 
@@ -25,14 +25,8 @@ public struct DeviceIdentity: Sendable, Equatable {
   ) {
     self.productType = productType
     self.productVersion = productVersion
-    self.build = build ?? Self.knownBuilds[productVersion.text]
+    self.build = build ?? productVersion.knownBuild
   }
-
-  /// Builds of iPhone releases. Source: Apple's release listings.
-  private static let knownBuilds = [
-    "18.1": "22B83", "18.0": "22A3354", "17.0": "21A329", "16.0": "20A362", "15.0": "19A346", "14.0": "18A373",
-    "13.0": "17A577", "12.0": "16A366", "11.0": "15A372", "10.2": "14C92",
-  ]
 
   /// Returns whether a text has the format of a device identifier: 8 upper-case hexadecimal digits, a hyphen and 16
   /// more digits.
@@ -58,44 +52,4 @@ public struct DeviceIdentity: Sendable, Equatable {
     // The lowest five bits of a byte select one of the 32 characters.
     return String(try random.bytes(10).map { alphabet[Int($0 & 0x1F)] })
   }
-}
-
-/// The name of a virtual device, which is also the name of its folder.
-///
-/// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`: a name cannot leave the folder of devices, be hidden, or look like a flag.
-public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertible {
-  /// The maximum length of a name in bytes. Each character is one byte.
-  package static let maximumByteCount = 64
-
-  /// The name as text.
-  package let text: String
-
-  /// Creates a name from a text.
-  ///
-  /// - Throws: `.badName` if the text is not a valid name.
-  public init(_ text: String) throws(KeyhaulError) {
-    guard Self.isValid(text) else {
-      throw KeyhaulError(.badName, text, "names use letters, digits and . _ -, and start with a letter or digit")
-    }
-    self.text = text
-  }
-
-  /// Returns whether a text can be the name of a device.
-  package static func isValid(_ text: String) -> Bool {
-    let bytes = text.utf8
-    guard let first = bytes.first, bytes.count <= maximumByteCount, isAlphanumeric(first) else { return false }
-    return bytes.allSatisfy { byte in isAlphanumeric(byte) || "-._".utf8.contains(byte) }
-  }
-
-  private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "a")...UInt8(ascii: "z"):
-      true
-    default: false
-    }
-  }
-
-  public var description: String { text }
-  public static func < (left: Self, right: Self) -> Bool { left.text < right.text }
 }

@@ -52,6 +52,15 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
   /// Source: Apple, `kSecAttrAccessible` in the Keychain Services reference.
   package var defaultProtection: ProtectionClass { self < Self.firstWithDefaultClass ? .always : .whenUnlocked }
 
+  /// Apple's build of the version for iPhones, or `nil` if it is not in the table.
+  var knownBuild: String? { Self.builds[text] }
+
+  /// Builds of iPhone releases. Source: Apple's release listings.
+  private static let builds = [
+    "18.1": "22B83", "18.0": "22A3354", "17.0": "21A329", "16.0": "20A362", "15.0": "19A346", "14.0": "18A373",
+    "13.0": "17A577", "12.0": "16A366", "11.0": "15A372", "10.2": "14C92",
+  ]
+
   /// Whether a device with this version can be backed up. Keyhaul writes the backup format of iOS 10.2 and later.
   package var canWriteBackups: Bool { self >= Self.firstWithBackups }
 

@@ -147,7 +147,7 @@ private final class RunningCommand {
 
   /// Reads the command's output until the command ends, without waiting for child processes that it left running.
   func output(from descriptor: Int32) throws(SecretReader.Failure) -> SecureInputBuffer {
-    let buffer = SecureInputBuffer(limit: SecretLimits.maximumByteCount)
+    let buffer = SecureInputBuffer(limit: SecretReader.maximumByteCount)
     var isOpen = true
     /// The time until the next check of the state, in microseconds, once the command has closed its output.
     var pause: UInt32 = 500

@@ -3,9 +3,12 @@ import SystemPackage
 
 /// Reads a secret from a descriptor, up to the end.
 enum SecretReader {
+  /// The largest password, passcode or item secret, in bytes.
+  static let maximumByteCount = 1_048_576
+
   enum Failure: Error {
     case system(Errno)
-    /// The secret is longer than `SecretLimits.maximumByteCount`.
+    /// The secret is longer than `maximumByteCount`.
     case overLimit
     /// The program was asked to stop.
     case interrupted(CommandError)
@@ -13,7 +16,7 @@ enum SecretReader {
 
   /// Reads a secret up to the end of the input.
   static func readToEnd(_ descriptor: Int32) throws(Failure) -> SecureInputBuffer {
-    let buffer = SecureInputBuffer(limit: SecretLimits.maximumByteCount)
+    let buffer = SecureInputBuffer(limit: maximumByteCount)
     while true {
       if let signal = Interruption.pending {
         throw .interrupted(Interruption.failure(signal, state: "nothing was changed"))
@@ -40,7 +43,7 @@ enum SecretReader {
   static func overLimitError(_ name: String, kind: SecretKind) -> CommandError {
     CommandError(
       .refused, "refused to read the \(kind.noun) from \(name)",
-      why: "it is longer than the limit of \(HumanReadable.bytes(SecretLimits.maximumByteCount))",
+      why: "it is longer than the limit of \(HumanReadable.bytes(maximumByteCount))",
       try: "a source with only the \(kind.noun)"
     )
   }

@@ -1,14 +1,6 @@
 import KeyhaulKit
 import SystemPackage
 
-/// The limits of a secret's source.
-enum SecretLimits {
-  /// The largest password, passcode or item secret, in bytes.
-  static let maximumByteCount = 1_048_576
-  /// The number of times that a user may type a password, like `sudo` and `ssh`.
-  static let maximumAttemptCount = 3
-}
-
 extension Session {
   /// Reads a password or passcode from the source that the user named, or asks for it.
   ///
@@ -30,45 +22,11 @@ extension Session {
     return try checkedPassword(bytes.secret(), kind: flags.kind, subject: subject)
   }
 
-  /// Asks once for a password for several backups.
-  ///
-  /// - Returns: `nil` if there is no terminal or the user enters an empty line.
-  func promptedPasswordForAllBackups(of subject: String) throws(CommandError) -> ReusablePassword? {
-    guard let terminal = terminal() else { return nil }
-    let password = try terminal.secret(promptText("Password of \(subject)"))
-    guard !password.isEmpty else { return nil }
-    return ReusablePassword(try checkedPassword(password, kind: .password, subject: subject), from: "the password")
-  }
-
   /// Reads a password from a source of a password list.
   func password(from source: SecretSource, of subject: String) throws(CommandError) -> Secret {
     let bytes = try read(source, kind: .password, subject: subject)
     bytes.dropTrailingNewline()
     return try checkedPassword(bytes.secret(), kind: .password, subject: subject)
-  }
-
-  /// Reads a password and uses it. If the user typed a wrong password, asks again, up to
-  /// `SecretLimits.maximumAttemptCount` times in total. An empty line ends the attempts.
-  ///
-  /// Not for a device's passcode, because the device counts failed attempts.
-  ///
-  /// - Parameter use: The action that needs the password. It throws `.wrongPassword` if the password is wrong.
-  func withPassword<Tag, Value: ~Copyable>(
-    _ flags: SecretFlags<Tag>, of subject: String, _ use: (consuming Secret) throws(CommandError) -> Value
-  ) throws(CommandError) -> Value {
-    let isPrompted = try flags.source(environment: environment) == .prompt
-    var attemptCount = 0
-    while true {
-      let password = try password(flags, of: subject)
-      attemptCount += 1
-      do throws(CommandError) {
-        return try use(password)
-      } catch {
-        let mayRetry = isPrompted && attemptCount < SecretLimits.maximumAttemptCount
-        guard mayRetry, error.status == .wrongPassword else { throw error }
-        try terminal(for: flags.kind, of: subject).show("That \(flags.kind.noun) is wrong; try again.")
-      }
-    }
   }
 
   /// Reads the secret of an item without changing its bytes. A typed line has no newline.
@@ -100,44 +58,8 @@ extension Session {
     try read(path == "-" ? .standardInput : .file(path), kind: .classKeys, subject: subject).sensitiveBytes()
   }
 
-  // MARK: Prompts
-
-  private func promptedPassword(
-    _ kind: SecretKind, of subject: String, isNew: Bool
-  ) throws(CommandError) -> Secret {
-    let terminal = try terminal(for: kind, of: subject)
-    let isPasscode = kind == .passcode || kind == .newPasscode
-    let isSetting = isNew || kind == .newPassword || kind == .newPasscode
-    let noun = isPasscode ? "passcode" : "password"
-    let title = isSetting ? "New \(noun) for \(subject)" : "\(isPasscode ? "Passcode" : "Password") of \(subject)"
-    let password = try checkedPassword(terminal.secret(promptText(title)), kind: kind, subject: subject)
-    guard isSetting else { return password }
-    let repetition = try terminal.secret(promptText("again"))
-    guard password.matches(repetition) else {
-      throw CommandError(
-        .failed, "the two \(noun)s differ", why: "both were typed for \(subject)", try: "run it again")
-    }
-    return password
-  }
-
-  private func terminal(for kind: SecretKind, of subject: String) throws(CommandError) -> TerminalDevice {
-    guard let terminal = terminal() else {
-      throw missingSecretError(kind, of: subject, why: isPartOfBatch ? "no password was given for it" : missingTerminal)
-    }
-    return terminal
-  }
-
-  private func missingSecretError(_ kind: SecretKind, of subject: String, why: String) -> CommandError {
-    CommandError(
-      .needsPassword, "\(subject) needs a \(kind.noun)", why: why,
-      try: isPartOfBatch ? "\(kind.flags); --passwords FILE for different passwords" : kind.flags)
-  }
-
-  private func promptText(_ title: String) -> String {
-    messageStyle.adapted(UntrustedText.escaped(title, columns: 100)) + ": "
-  }
-
-  private func checkedPassword(
+  /// Rejects a password that is empty or has a zero byte.
+  func checkedPassword(
     _ password: consuming Secret, kind: SecretKind, subject: String
   ) throws(CommandError) -> Secret {
     guard !password.isEmpty else {
@@ -154,6 +76,13 @@ extension Session {
         try: "a file in UTF-8")
     }
     return password
+  }
+
+  /// Returns the error for a secret that was not given and cannot be asked for.
+  func missingSecretError(_ kind: SecretKind, of subject: String, why: String) -> CommandError {
+    CommandError(
+      .needsPassword, "\(subject) needs a \(kind.noun)", why: why,
+      try: isPartOfBatch ? "\(kind.flags); --passwords FILE for different passwords" : kind.flags)
   }
 
   // MARK: Files, descriptors, commands

@@ -1,9 +1,8 @@
 import Basics
 import KeyhaulKit
 
-/// Reads and changes the device's content for requests, with the functions behind `keyhaul backup` and `keyhaul
-/// restore`.
-struct DeviceContent {
+/// Backs up and restores a served device for a client, with the functions behind `keyhaul backup` and `keyhaul restore`.
+struct BackupAndRestore {
   let served: ServedDevice
 
   private func translatingErrors<Value, Failure: ExplainedError>(
