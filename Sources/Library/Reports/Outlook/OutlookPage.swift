@@ -71,7 +71,8 @@ public struct OutlookPage: HTMLPage {
       tiles: [
         .init(
           style: .moves, symbol: "+", count: counts.restoredCount,
-          text: "\(summary.backupCondition.isUsable ? "" : "could ")move to \(summary.newPhone)"),
+          text: (summary.backupCondition.isUsable ? (counts.restoredCount == 1 ? "moves" : "move") : "could move")
+            + " to \(summary.newPhone)"),
         .init(
           style: .stays, symbol: "<", count: counts.staysBehind,
           text: counts.staysBehind == 1 ? "stays behind" : "stay behind"),
