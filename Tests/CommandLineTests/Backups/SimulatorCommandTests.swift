@@ -158,6 +158,28 @@ struct SimulatorCommandTests {
     #expect(try sandbox.run("cmp \(Self.keychain) before.db").status == 0)
   }
 
+  /// The bundled device `every-rule` has a deleted item, whose tombstone is in the exported keychain.
+  @Test(
+    "A changed item may have the name of a deleted item, on a device and in a Simulator", arguments: ["rules", "sim"])
+  func nameOfDeletedItem(keychain: String) throws {
+    let sandbox = try DeviceSandbox(after: "keyhaul device create rules --from every-rule -q")
+    try sandbox.run("keyhaul device export rules -o sim -q; printf secret > .secret; chmod 600 .secret")
+    func itemCount() throws -> Int? {
+      try sandbox.document("keyhaul item find \(keychain) --service rule.example --json")["items"]?.arrayValue?.count
+    }
+    let countBefore = try #require(try itemCount())
+    let attributes = "--service rule.example --access-group ABCDE12345.org.example.rules --sync"
+    #expect(
+      try sandbox.run("keyhaul item add \(keychain) \(attributes) --account x --secret-file .secret").status == 0)
+    let changed = try sandbox.run("keyhaul item update \(keychain) --account x --new-account deleted --yes")
+    #expect(changed.status == 0, "\(changed)")
+    #expect(try sandbox.run("keyhaul item find \(keychain) --account deleted --reveal").output == "secret")
+    #expect(try itemCount() == countBefore + 1)
+    // Another item never loses its name.
+    let refused = try sandbox.run("keyhaul item add \(keychain) \(attributes) --account deleted --secret-file .secret")
+    #expect(refused.status == 1 && refused.errors.contains("already has this item"), "\(refused)")
+  }
+
   @Test("A device's exported keychain equals the device, and a new device can import it or a backup")
   func exported() throws {
     let sandbox = try Self.sandbox()
@@ -358,6 +380,14 @@ struct SimulatorCommandTests {
       ("simulator seed Devices/UDID --from nothing --yes", 10, "nothing"),
       ("simulator seed Devices/UDID --from phone --app nobody --yes", 4, "No item in phone matches"),
       ("simulator reset Devices/UDID --app ABCDE12345.com.example.note", 4, "ABCDE12345.com.example.notes is similar."),
+      (
+        "simulator reset Devices/UDID --app ABCDE12345.com.example.notes --app com.example.nots --yes", 4,
+        "belongs to com.example.nots; com.example.notes is similar."
+      ),
+      (
+        "simulator seed Devices/UDID --from phone --app org.example.chatt --app org.example.chat --yes", 4,
+        "No item in phone matches org.example.chatt; org.example.chat is similar."
+      ),
       ("simulator reset phone --app x --yes", 64, "phone"),
       ("simulator snapshot Devices/odd -o saved.db", 14, "its log (-wal) does not match it, and may contain items"),
       ("simulator snapshot Devices/UDID -o -", 64, "a snapshot must be written to a file"),

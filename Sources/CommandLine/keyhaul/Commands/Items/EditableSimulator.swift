@@ -6,7 +6,7 @@ struct EditableSimulator: RewrittenKeychain {
   let items: SearchableItems
   let selection: ItemSelection
   private let simulator: ResolvedSimulator
-  /// The primary keys of the tombstones. A new item may replace a tombstone.
+  /// The primary keys of the tombstones. A new or changed item may replace a tombstone.
   private let tombstoneKeys: Set<PrimaryKey>
 
   /// Opens a Simulator's keychain for a change.
@@ -40,7 +40,7 @@ struct EditableSimulator: RewrittenKeychain {
         try insert(preparedItem, into: keychain)
         return [KeychainEntry(index: nil, item: preparedItem)]
       case .update(let entries, let changes):
-        return try Self.update(entries, of: keychain, with: changes, now: now)
+        return try update(entries, of: keychain, with: changes, now: now)
       case .delete(let entries):
         for entry in entries { try keychain.remove(row: entry.rowReference.rowID, of: entry.kind) }
         return []
@@ -56,17 +56,21 @@ struct EditableSimulator: RewrittenKeychain {
     }
   }
 
-  /// Changes entries, and returns them with their new values.
-  private static func update(
+  /// Changes entries, and returns them with their new values. A changed item may replace a tombstone, but not another
+  /// item.
+  private func update(
     _ entries: [KeychainEntry], of keychain: SimulatorKeychain, with changes: ItemChanges, now: KeychainDate
   ) throws(KeyhaulError) -> [KeychainEntry] {
     var changedEntries: [KeychainEntry] = []
+    var tombstoneKeys = tombstoneKeys
     for entry in entries {
       guard let currentItem = entry.item else { continue }
-      let changedItem = try translatingRuleErrors { () throws(KeychainRuleError) in
+      let changedItem = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
         try changes.applied(to: currentItem, now: now)
       }
-      try keychain.replace(row: entry.rowReference.rowID, with: changedItem)
+      let replacesTombstone = (try? PrimaryKey(of: changedItem)).map { tombstoneKeys.remove($0) != nil } ?? false
+      try keychain.replace(
+        row: entry.rowReference.rowID, with: changedItem, removingExisting: replacesTombstone)
       changedEntries.append(KeychainEntry(changedItem, at: entry.rowReference, index: entry.index))
     }
     return changedEntries

@@ -1,33 +1,37 @@
 import KeyhaulKit
 import Reports
 
-/// Finds the access groups that `--app` selects.
-enum AppGroups {
-  /// Returns the selected access groups.
+/// The access groups that `--app` selects.
+struct AppGroups {
+  /// The selected access groups of the apps.
+  private(set) var groups: Set<String> = []
+  /// The first app that matches no access group, or `nil` if every app matches one.
+  private(set) var unmatchedApp: String?
+
+  /// Selects access groups.
   ///
   /// - Parameters:
   ///   - apps: Access groups, or bundle identifiers, which are access groups without the team's prefix.
-  ///   - groups: The access groups of all items.
+  ///   - allGroups: The access groups of all items.
   ///   - source: The keychain's name for errors.
   /// - Throws: `.usage` if apps of several teams have the same bundle identifier.
-  static func selected(
-    by apps: [String], among groups: Set<String>, of source: String
-  ) throws(CommandError) -> Set<String> {
-    var selectedGroups: Set<String> = []
+  init(
+    selectedBy apps: [String], among allGroups: Set<String>, of source: String
+  ) throws(CommandError) {
     for app in apps {
-      if groups.contains(app) {
-        selectedGroups.insert(app)
+      if allGroups.contains(app) {
+        groups.insert(app)
         continue
       }
-      let matches = groups.filter { withoutTeam($0) == app }.sorted()
+      let matches = allGroups.filter { Self.withoutTeam($0) == app }.sorted()
       guard matches.count < 2 else {
         throw .usage(
           "--app \(app) could mean several apps in \(source)", why: "there are \(HumanReadable.list(matches))",
           try: "--app \(ShellQuoting.quote(matches[0]))")
       }
-      selectedGroups.formUnion(matches)
+      if matches.isEmpty, unmatchedApp == nil { unmatchedApp = app }
+      groups.formUnion(matches)
     }
-    return selectedGroups
   }
 
   /// Returns the access group or bundle identifier that is most similar to `app`, which was not found; `nil` if no name is

@@ -20,13 +20,14 @@ struct SimulatorReset: RunnableCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     let simulator = try target.find(in: session)
-    let groups = try AppGroups.selected(by: app, among: simulator.groups, of: simulator.name)
-    let rows = simulator.rows.filter { row in row.accessGroup.map(groups.contains) ?? false }
-    guard !rows.isEmpty else {
-      announceNoMatch(in: simulator, session)
+    let selection = try AppGroups(selectedBy: app, among: simulator.groups, of: simulator.name)
+    if let unmatchedApp = selection.unmatchedApp {
+      announceNoMatch(of: unmatchedApp, in: simulator, session)
       if session.isJSON { try writeDocument(of: simulator, removedCount: 0, in: session) }
       return .noMatch
     }
+    let groups = selection.groups
+    let rows = simulator.rows.filter { row in row.accessGroup.map(groups.contains) ?? false }
     var removedCount = 0
     if dryRun.isOn {
       try session.announce("Would delete \(HumanReadable.count(rows.count, "item")) from \(simulator.name):")
@@ -40,10 +41,11 @@ struct SimulatorReset: RunnableCommand {
   }
 
   /// Tells the user that no item belongs to the app, and names a similar access group.
-  private func announceNoMatch(in simulator: ResolvedSimulator, _ session: Session) {
-    let similarGroup = app.first.flatMap { AppGroups.nearest(to: $0, among: simulator.groups) }
+  private func announceNoMatch(of unmatchedApp: String, in simulator: ResolvedSimulator, _ session: Session) {
+    let similarGroup = AppGroups.nearest(to: unmatchedApp, among: simulator.groups)
+    let owner = app.count == 1 ? "this app" : UntrustedText.escaped(unmatchedApp)
     session.info(
-      "No item of \(UntrustedText.escaped(simulator.name)) belongs to this app"
+      "No item of \(UntrustedText.escaped(simulator.name)) belongs to \(owner)"
         + (similarGroup.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
   }
 

@@ -36,11 +36,14 @@ struct SimulatorSeed: RunnableCommand, DecryptingCommand {
     let simulator = try target.find(in: session)
     var source = try SourceItems.read(from, accessOptions, databaseKeys, in: session)
     let groups = Set(source.items.compactMap(\.accessGroup))
-    if !app.isEmpty { source.keepOnly(groups: try AppGroups.selected(by: app, among: groups, of: source.name)) }
+    let selection = try AppGroups(selectedBy: app, among: groups, of: source.name)
+    // A mistyped app must not go unnoticed beside another one that matches.
+    if !app.isEmpty { source.keepOnly(groups: selection.unmatchedApp == nil ? selection.groups : []) }
     guard !source.items.isEmpty else {
-      let similarGroup = app.first.flatMap { AppGroups.nearest(to: $0, among: groups) }
+      let similarGroup = selection.unmatchedApp.flatMap { AppGroups.nearest(to: $0, among: groups) }
+      let criterion = app.count < 2 ? "" : selection.unmatchedApp.map { " " + UntrustedText.escaped($0) } ?? ""
       session.info(
-        "No item in \(UntrustedText.escaped(source.name)) matches"
+        "No item in \(UntrustedText.escaped(source.name)) matches\(criterion)"
           + (similarGroup.map { "; \(UntrustedText.escaped($0)) is similar." } ?? "."))
       if session.isJSON {
         try session.writeDocument(document(simulator, source, Outcome(insertResults: [], equalCount: 0)))
