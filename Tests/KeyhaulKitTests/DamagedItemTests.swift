@@ -10,21 +10,24 @@ import Testing
 @Suite("Damaged items")
 struct DamagedItemTests {
   private struct Keys: ~Copyable {
-    let sourceDevice: ClassKeys
+    let classKeys: ClassKeys
 
     init() throws {
       let device = try DeviceKey(Secret(copying: [UInt8](repeating: 5, count: 16)))
-      sourceDevice = try BackupKeybag.make(
+      classKeys = try BackupKeybag.make(
         password: secret("pw"), deviceKey: device, rounds: 1, random: SeededRandomSource(seed: "damage")
       ).classKeys
     }
 
+    /// Encrypts an item for its class. An item without a class is encrypted for class 6 (`whenUnlocked`).
     func entry(_ item: KeychainItem) throws -> KeychainBackupFile.Entry {
-      .init(kind: item.kind, blob: try sourceDevice.seal(item, as: .backup).serialized())
+      let keyClass = (item.protection ?? .whenUnlocked).keyClass
+      let blob = try classKeys.seal(try item.derDictionary(), keyClass: keyClass, as: .backup)
+      return .init(kind: item.kind, blob: blob.serialized())
     }
 
     func plan(_ entries: [KeychainBackupFile.Entry]) throws -> MigrationPlan {
-      let items = try BackupItem.openAll(in: .init(keybagUUID: nil, entries: entries), with: sourceDevice)
+      let items = try BackupItem.openAll(in: .init(keybagUUID: nil, entries: entries), with: classKeys)
       return MigrationPlanner.plan(items, onto: [], policy: .replace)
     }
   }
@@ -62,9 +65,10 @@ struct DamagedItemTests {
   func everyLength() throws {
     let keys = try Keys()
     let entry = try keys.entry(.password("cut"))
-    for length in 0..<(entry.blob?.count ?? 0) {
+    let blob = try #require(entry.blob)
+    for length in blob.indices {
       var cutEntry = entry
-      cutEntry.blob = entry.blob.map { Array($0[..<length]) }
+      cutEntry.blob = Array(blob[..<length])
       guard case .unreadable = try keys.plan([cutEntry]).decisions[0].outcome else {
         Issue.record("length \(length)")
         continue
@@ -92,7 +96,7 @@ struct DamagedItemTests {
   @Test("An item of version 0 is a secret without a name, which cannot be restored")
   func versionZero() throws {
     let keys = try Keys()
-    // The bytes of a different version are not valid for version 0.
+    // An item of another version does not become a valid one of version 0 if only its version byte changes.
     var entry = try keys.entry(.password("a"))
     entry.blob?[0] = 0
     #expect(try keys.plan([entry]).decisions[0].outcome == .unreadable(.malformed))
@@ -104,7 +108,7 @@ struct DamagedItemTests {
     let decision = MigrationPlanner.plan([item], onto: [], policy: .merge).decisions[0]
     #expect(decision.outcome == .unreadable(.unsupportedVersion))
     #expect(decision.detail == "version 0, a secret without a name; 68 bytes at 100")
-    // The item is decrypted, but does not name an app.
+    // `decision` is about a decrypted item that does not name an app, and `encrypted` is about an unreadable one.
     let encrypted = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
     let plan = MigrationPlan(
       decisions: [encrypted, decision], removed: [], policy: .merge, isSameDevice: false, imports: [],
@@ -139,7 +143,7 @@ struct DamagedItemTests {
     var properties = attributes
     properties["v_Data"] = .data([1, 2])
     let plaintext = SensitiveBytes(copying: try BinaryPlist.encode(.dictionary(properties)))
-    let sealed = try keys.sourceDevice.seal(plaintext, keyClass: .whenUnlocked, as: .backup)
+    let sealed = try keys.classKeys.seal(plaintext, keyClass: .whenUnlocked, as: .backup)
     let blob = try ItemBlob(
       version: .v2, hasStaticIV: false, keyClass: sealed.keyClass, wrappedKey: sealed.wrappedKey,
       ciphertext: sealed.ciphertext, tag: sealed.tag)
@@ -150,7 +154,8 @@ struct DamagedItemTests {
   func invalidAttributes() throws {
     let keys = try Keys()
     for item in [
-      KeychainItem.password("a").without(.accessGroup), .password("a", attributes: [.accessGroup: .data([0xFF])]),
+      KeychainItem.password("a").without(.accessGroup), KeychainItem.password("a").without(.protection),
+      .password("a", attributes: [.accessGroup: .data([0xFF])]),
       .password("a", attributes: [.account: .array([])]),
       .password("a", attributes: [.modificationDate: .string("today")]),
       .password("a", attributes: [.multiUser: .data([1])]),
