@@ -6,7 +6,7 @@ import KeychainFormats
 /// The list reads from a private copy that was created when the backup was opened. It is thread-safe and reentrant.
 public final class FileList: Sendable {
   private let form: Form
-  /// The non-UTF-8 names of an old list. Empty until `listing` has counted all records.
+  /// The names in a `Manifest.mbdb` that are not UTF-8. Empty until `listing` has counted all records.
   private let undecodedNames = Locked(UndecodedNames())
   /// The anomalies of payload names. Empty until `listing` receives the stored payloads.
   private let payloadAnomalies = Locked<[ToleratedAnomaly]>([])
@@ -59,7 +59,7 @@ public final class FileList: Sendable {
     package var directoryCount = 0
     /// The number of symbolic links.
     package var linkCount = 0
-    /// The number of other entries, which the device did not complete.
+    /// The number of entries of an unknown type, or that the device did not complete.
     package var otherCount = 0
     /// The number of rows by domain, such as `KeychainDomain` or `AppDomain-com.example.app`.
     package var rowCountByDomain: [String: Int] = [:]
@@ -67,8 +67,8 @@ public final class FileList: Sendable {
     package var rowWithoutDomainCount = 0
     /// The number of rows whose identifier is not the hash of their domain and path, or whose path leaves its domain.
     package var inconsistentRowCount = 0
-    /// The number of rows without a valid identifier, so that their payload cannot be located. Counted only if the
-    /// files are passed to a closure.
+    /// The number of rows without a valid identifier, so that their payload cannot be located. Counted only by
+    /// `listing(against:only:forEachFile:)`, among the rows of the requested kind; otherwise 0.
     package var rowWithoutIdentifierCount = 0
     /// The number of files that are not empty but have no payload. 0 if no stored payloads were given.
     package var missingCount = 0
@@ -108,8 +108,8 @@ public final class FileList: Sendable {
 
   /// Counts all rows in one pass. The time is proportional to their number, which is about 500,000 in a large backup.
   ///
-  /// - Parameter stored: The stored payloads, to count missing ones. This reads the records of absent files, because
-  ///   empty files need no payload.
+  /// - Parameter stored: The stored payloads, to count missing ones. If a file has no payload, its record is read,
+  ///   because an empty file needs none.
   /// - Throws: `.damaged` if the list's integrity check fails.
   package func listing(against stored: StoredPayloads? = nil) throws(KeyhaulError) -> Listing {
     recordAnomalies(of: stored)
@@ -119,12 +119,12 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Counts all rows and passes each file with its location to a closure, in one pass.
+  /// Counts all rows and passes each entry with its location to a closure, in one pass.
   ///
   /// - Parameters:
-  ///   - stored: The stored payloads to count missing ones, or `nil` to count only rows.
+  ///   - stored: The stored payloads, to count missing ones; `nil` to count only rows.
   ///   - kind: The kind of entries to pass, or `nil` to pass all. Most entries are directories.
-  ///   - body: Receives a file and its location.
+  ///   - body: Receives an entry and its location. Database rows without a valid identifier are not passed.
   package func listing(
     against stored: StoredPayloads? = nil, only kind: ListedFile.Kind? = nil,
     forEachFile body: (ListedFile, FileLocation) throws(KeyhaulError) -> Void
@@ -154,8 +154,8 @@ public final class FileList: Sendable {
     payloadAnomalies.withLock { $0 = anomalies }
   }
 
-  /// Passes all files to a closure in the list's order. Rows without an identifier are skipped. `listing()` counts
-  /// them.
+  /// Passes all entries to a closure in the list's order, without the database rows that have no valid identifier.
+  /// `listing(against:only:forEachFile:)` counts those rows.
   ///
   /// - Throws: `.damaged` if the list's integrity check fails, or the errors of `body`.
   package func forEachFile(
@@ -168,7 +168,7 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Creates a reader for random access to files by their locations. Not thread-safe.
+  /// Creates a reader of single files by their locations. It is not thread-safe.
   package func reader() throws(KeyhaulError) -> Reader {
     switch form {
     case .database(let database): Reader(.database(try database.reader()))
@@ -176,7 +176,7 @@ public final class FileList: Sendable {
     }
   }
 
-  /// A reader of single files. Not thread-safe.
+  /// A reader of single files by their locations. It is not thread-safe.
   package final class Reader {
     fileprivate enum Form {
       case database(ManifestDatabase.Reader)
@@ -230,8 +230,8 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Returns the files that are displayed with the given domain and path, if the domain or the path is not UTF-8. Scans
-  /// the whole list. The files are in the list's order.
+  /// Returns the files whose domain or path is not UTF-8 and is displayed as the given text, in the list's order.
+  /// Several files may be displayed alike. This scans the whole list.
   ///
   /// - Throws: `.hostile` if an identifier in the list is not the file's hash.
   package func files(shownAs domain: String, _ relativePath: String) throws(KeyhaulError) -> [ListedFile] {
@@ -250,7 +250,7 @@ public final class FileList: Sendable {
     return files
   }
 
-  /// Passes each entry of an old list with its offset to a closure.
+  /// Passes each entry of a `Manifest.mbdb` with its offset to a closure.
   private func forEachEntry(
     of manifest: MBDBManifest, _ body: (MBDBManifest.Entry, _ offset: Int) throws(KeyhaulError) -> Void
   ) throws(KeyhaulError) {

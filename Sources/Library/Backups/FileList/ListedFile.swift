@@ -136,7 +136,7 @@ extension ListedFile {
     kind = Kind(row, reader)
   }
 
-  /// Creates a file from a record of an old list.
+  /// Creates a file from an entry of a `Manifest.mbdb`.
   init(_ entry: MBDBManifest.Entry) throws(KeyhaulError) {
     domain = entry.domain
     undecodedDomain = entry.undecodedDomain
