@@ -5,7 +5,8 @@ import KeychainRules
 
 extension KeychainStore {
   /// Adds an item as `SecItemAdd` does: both dates become `now`, missing attributes get their defaults, and the UUID
-  /// and persistent reference are random. A tombstone or corrupt row with the same primary key is replaced.
+  /// and persistent reference are random. A tombstone or corrupt row with the same primary key is replaced; the item
+  /// takes over the UUID and the persistent reference of a tombstone.
   ///
   /// - Throws: `.duplicateItem`; `.interactionNotAllowed` if the class key is not in memory; `.authFailed` for the class
   ///   that requires a passcode, if the device has no passcode; `.parameter`.
@@ -45,13 +46,13 @@ extension KeychainTransaction {
     let prepared = try translatingRuleErrors(try NewItemDefaults.prepared(item, now: now, random: random))
     let row = try WritableRow(encrypting: prepared, keys: keys, random: random)
     if try insert(row) != nil { return row }
-    return try replaceDeadRow(with: row, keys: keys, random: random)
+    return try replaceTombstoneOrCorruptRow(with: row, keys: keys, random: random)
   }
 
   /// Replaces the tombstone or corrupt row with the same primary key.
   ///
   /// - Throws: `.duplicateItem` if the row is an item.
-  private func replaceDeadRow(
+  private func replaceTombstoneOrCorruptRow(
     with row: WritableRow, keys: ClassKeys, random: any RandomSource
   ) throws(KeyhaulError) -> WritableRow {
     guard let existing = try self.row(row.kind, primaryKey: row.primaryKey) else {
