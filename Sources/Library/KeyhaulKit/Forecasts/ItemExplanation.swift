@@ -3,8 +3,8 @@ package import KeychainFormats
 package import KeychainRules
 package import VirtualDevice
 
-/// All that is known about one item: when it can be read, its outcome in the four restores and in this backup, and its
-/// effect on one target.
+/// All that is known about one item: when it can be read, its outcome in this backup, its effect on one target, and its
+/// outcome in the four restores: with or without a backup password, to the same or another device.
 package struct ItemExplanation: Sendable {
   /// The location of an explained item.
   package enum Location: Sendable, Hashable {
@@ -14,7 +14,8 @@ package struct ItemExplanation: Sendable {
     case device(index: Int)
     /// On the device, as the tombstone of a deleted item. No backup contains it, and no plan numbers it.
     case deleted
-    /// On the source device but not in the backup. A rule excludes the item; without a rule, it was added later.
+    /// On the source device but not in the backup. `rule` is the rule that excludes the item, or `nil` if the item was
+    /// added after the backup.
     case missing(from: String, rule: Reason?)
     /// Only on the target, which is not the source device.
     case targetOnly(isRemoved: Bool)
@@ -28,7 +29,7 @@ package struct ItemExplanation: Sendable {
   package let protection: ProtectionClass?
   /// The outcome in each of the four restores; empty if they are unknown.
   package let restoreOutcomes: RestoreOutcomes
-  /// The decision about the item in this backup: whether it can be decrypted, and the reason if it cannot.
+  /// Whether the item can be decrypted in this backup, and the reason if it cannot.
   package let decision: MigrationPlan.Decision?
   /// The decision about the item on the target.
   package let decisionOnTarget: MigrationPlan.Decision?
@@ -75,8 +76,11 @@ package struct ItemExplanation: Sendable {
       restoreOutcomes: restoreOutcomes, protection: protection, isSynchronizable: isSynchronizable)
   }
 
-  /// The reason why the item does not arrive. If there is a target, its plan decides. Otherwise, the reason is from this
-  /// backup, or from a restore of a backup with a password to another device. `nil` if the item arrives.
+  /// The reason why the item does not arrive; `nil` if it arrives.
+  ///
+  /// For an item that is missing from the backup, this is the rule that excludes it; `nil` if it was added after the
+  /// backup. For any other item, the target's plan decides if there is a target. Otherwise, the reason is from this
+  /// backup, or else from a restore of a backup with a password to another device.
   package var reason: Reason? {
     if case .missing(_, let rule) = location { return rule }
     if let decisionOnTarget { return decisionOnTarget.outcome.reason }
