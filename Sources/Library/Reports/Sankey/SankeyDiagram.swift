@@ -29,8 +29,11 @@ struct SankeyDiagram: Sendable {
   /// The outcome of the items of a flow.
   enum Destination: String, Sendable, CaseIterable {
     case moves
+    /// A rule or a key excludes the items.
     case stays
+    /// The items cannot be read in the backup.
     case lost
+    /// The restore removes the items from the target.
     case gone
   }
 
@@ -41,7 +44,7 @@ struct SankeyDiagram: Sendable {
     let count: Int
   }
 
-  /// The maximum number of apps that have their own bar.
+  /// The number of apps with their own bar if the other apps share one. If only one app is left, it has its own bar too.
   static let maximumAppCount = 7
 
   let axis: Axis
@@ -140,7 +143,7 @@ struct SankeyDiagram: Sendable {
       return origin.appName.map { (rank: (-total, $0, position), origin: origin) }
     }
     let apps = rankedApps.sorted { $0.rank < $1.rank }.map(\.origin)
-    // A single other app takes as much space as "1 other app".
+    // The bar of a single other app takes no more space than a bar "1 other app".
     let appsWithBar = apps.count <= maximumAppCount + 1 ? apps[...] : apps.prefix(maximumAppCount)
     let otherApps = apps.dropFirst(appsWithBar.count)
     let lastOrigins: [Origin] = [.system, .noApp, .encrypted]
@@ -203,8 +206,8 @@ extension SankeyDiagram.Origin {
   }
 }
 
-/// Two diagrams of a move, by app or kind and by protection class. Radio buttons and style rules show one of them, on the
-/// screen and in print.
+/// Two diagrams of a move: one by app or by kind, and one by protection class. Radio buttons and style rules show one of
+/// them, on the screen and in print.
 struct SankeyTabs {
   let tabs: [(axis: SankeyDiagram.Axis, view: SankeyView)]
 
