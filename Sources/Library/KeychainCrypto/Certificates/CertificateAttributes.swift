@@ -32,7 +32,8 @@ package struct CertificateAttributes: Sendable, Hashable {
     package let sizeInBits: Int
   }
 
-  /// The maximum number of bytes of a certificate; real ones have a few thousand.
+  /// The maximum number of bytes of a certificate, and of a file with certificates; a real certificate has a few
+  /// thousand.
   package static let maximumByteCount = 262_144
   /// The maximum number of bytes of a serial number; RFC 5280 allows only 20. Source: Apple `SecCertificate.c`
   /// (`SecCertificateParse`).
@@ -47,7 +48,8 @@ package struct CertificateAttributes: Sendable, Hashable {
 
   /// Reads the certificate in a DER file, or all certificates in a PEM file. Other PEM blocks are ignored.
   ///
-  /// - Throws: `.unexpectedKind` if there are none; `.malformed`, `.overLimit` or `.unsupported` for a bad one.
+  /// - Throws: `.unexpectedKind` if there are none; `.overLimit` for a file of more than `maximumByteCount` bytes;
+  ///   `.malformed`, `.overLimit` or `.unsupported` for a bad certificate.
   package static func all(in file: UnsafeRawBufferPointer) throws(CertificateError) -> [CertificateAttributes] {
     guard file.count <= maximumByteCount else { throw overLimit(file.count) }
     if file.first == ASN1Cursor.Tag.sequence.rawValue { return [try CertificateAttributes(file)] }
@@ -65,7 +67,7 @@ package struct CertificateAttributes: Sendable, Hashable {
 
   /// Reads the certificates in a file, like `all(in:)` for a buffer.
   ///
-  /// - Throws: `.unexpectedKind` if there are none; `.malformed`, `.overLimit` or `.unsupported` for a bad one.
+  /// - Throws: The errors of `all(in:)` for a buffer.
   package static func all(in file: [UInt8]) throws(CertificateError) -> [CertificateAttributes] {
     try file.withRawBytes { (bytes) throws(CertificateError) in try all(in: bytes) }
   }
@@ -156,7 +158,7 @@ package struct CertificateAttributes: Sendable, Hashable {
   }
 }
 
-/// Names in a certificate that a keychain does not store.
+/// Names that a certificate contains but a keychain does not store.
 extension CertificateAttributes {
   /// The e-mail addresses in the subject and the alternative names, without duplicates. Untrusted text; empty if they
   /// cannot be read.
