@@ -15,7 +15,7 @@ struct UntrustedTextTests {
       ("zero\u{200B}width", #"zero\u{200B}width"#), ("join\u{200D}er", #"join\u{200D}er"#),
       ("mark\u{FEFF}", #"mark\u{FEFF}"#), ("soft\u{AD}hyphen", #"soft\u{AD}hyphen"#), ("ls\u{2028}", #"ls\u{2028}"#),
       ("tag\u{E0041}", #"tag\u{E0041}"#), ("filler\u{3164}", #"filler\u{3164}"#), ("own\u{E000}", #"own\u{E000}"#),
-      ("fake \\u{41}", #"fake \u{5C}u{41}"#),
+      ("braille\u{2800}", #"braille\u{2800}"#), ("fake \\u{41}", #"fake \u{5C}u{41}"#),
     ])
   func escaped(name: String, shown: String) {
     #expect(UntrustedText.escaped(name) == shown)
@@ -23,7 +23,11 @@ struct UntrustedTextTests {
 
   @Test(
     "Unfamiliar but harmless characters stay unchanged",
-    arguments: ["imap.example.org", "Zürich", "日本語", "naïve e\u{301}", "❤️", "C:\\Users", "a\\b", "– · …", "עברית", ""])
+    arguments: [
+      "imap.example.org", "Zürich", "日本語", "naïve e\u{301}", "❤️", "C:\\Users", "a\\b", "– · …", "עברית", "",
+      // Spaces of other widths: in French, in times of day, and in Japanese names.
+      "Où\u{A0}?", "9:41\u{202F}AM", "山田\u{3000}太郎", "⠓⠊",
+    ])
   func kept(name: String) {
     #expect(UntrustedText.escaped(name) == name)
   }

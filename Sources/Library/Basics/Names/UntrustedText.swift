@@ -1,10 +1,11 @@
 /// Escapes names from a backup or the command line, so that they are safe to display.
 ///
 /// Such a name may try to move the cursor, recolor the terminal, reverse the text after it or hide a part of itself.
-/// Every character that is not plainly visible becomes an escape such as `\u{202E}`; machine-readable output keeps
-/// names unchanged.
+/// Every character that is not plainly visible becomes an escape such as `\u{202E}`. Only spaces of all widths stay,
+/// because ordinary names contain them. Machine-readable output keeps names unchanged.
 package enum UntrustedText {
-  /// Returns the text, with an escape for every character that a terminal would act on or not display.
+  /// Returns the text, with an escape for every character that a terminal would act on or not display, except spaces.
+  /// The joiners in emoji sequences are escaped too, because they are invisible in other text.
   ///
   /// - Parameters:
   ///   - text: The text.
@@ -29,7 +30,7 @@ package enum UntrustedText {
     return result
   }
 
-  /// Appends escaped UTF-8 text to a buffer that is wiped, without copying it anywhere else.
+  /// Appends escaped UTF-8 text to a buffer that is wiped, and makes no copy that is not wiped.
   package static func appendEscaped(_ utf8: UnsafeRawBufferPointer, to buffer: inout SensitiveBuffer) {
     let escapeStart = Array("u{".utf8)
     var previous: Unicode.Scalar?
@@ -73,6 +74,9 @@ package enum UntrustedText {
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: return false
     default: break
     }
+    // The empty braille cell is a symbol and not a space, but looks like one. Source: The Unicode Standard, code chart
+    // "Braille Patterns".
+    if scalar == "\u{2800}" { return false }
     // The variation selector for an emoji's colored form is part of many ordinary names.
     if scalar == "\u{FE0F}", let previous, previous.properties.isEmoji { return true }
     return !properties.isDefaultIgnorableCodePoint
