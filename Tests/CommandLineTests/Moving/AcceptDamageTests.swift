@@ -182,6 +182,18 @@ struct AcceptDamageTests {
     #expect(try sandbox.succeed("item find new-phone --service chat.example").contains("anna"))
   }
 
+  @Test("The warning about two damaged class keys does not speak of a single class")
+  func damagedClassKeys() throws {
+    let sandbox = try PhoneSandbox()
+    try sandbox.backUp(to: "b/")
+    // The backup has items of both classes.
+    for keyClass: UInt8 in [6, 7] { try sandbox.editKeybagField("WPKY", ofClass: keyClass, in: "b") { $0[0] ^= 1 } }
+    let errors = unwrapped(try sandbox.keyhaul("plan b/ --to new-phone --password-file .bp").errors)
+    #expect(errors.contains("9 of 11 class keys can be unwrapped, class 6 cannot, class 7 cannot"), "\(errors)")
+    #expect(
+      errors.contains("another copy; items that need a missing or damaged key are lost in this copy"), "\(errors)")
+  }
+
   @Test("Verify reports a class key without a CLAS field, with and without --quick")
   func missingField() throws {
     let sandbox = try PhoneSandbox()

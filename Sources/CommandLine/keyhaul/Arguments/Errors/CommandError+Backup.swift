@@ -73,7 +73,7 @@ extension CommandError {
   static func damagedKeybag(of name: String, report: String) -> CommandError {
     CommandError(
       .damaged, damagedKeybagMessage(name), why: report,
-      try: "another copy; items of that class are lost in this copy")
+      try: "another copy; items that need a damaged key are lost in this copy")
   }
 }
 

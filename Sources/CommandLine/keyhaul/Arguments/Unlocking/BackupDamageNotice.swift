@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// The damage of a backup that is known before a restore.
+/// Tells the user about a backup's damage before a restore.
 struct BackupDamageNotice {
   let opened: UnlockedBackup
   /// The backup's name, as the user typed it.
@@ -17,7 +17,8 @@ struct BackupDamageNotice {
       case .keychainChanged, .finding: continue
       case .classKeys(let report):
         session.warn(
-          "\(name)'s keybag is damaged", why: report, try: "another copy; items of that class are lost in this copy")
+          "\(name)'s keybag is damaged", why: report,
+          try: "another copy; items that need a missing or damaged key are lost in this copy")
       case .keychainSize, .statusMissing:
         session.warn(
           "\(name) may not be complete", why: damage.description,
@@ -44,7 +45,7 @@ struct BackupDamageNotice {
     let damage = opened.damage
     guard !damage.isEmpty, !isAccepted else { return false }
     let details = damage.map(\.description).joined(separator: "; ")
-    // Without Status.plist, nothing shows that anything is missing.
+    // Without Status.plist, it is unknown whether anything is missing.
     let isUnconfirmed = damage.allSatisfy { $0 == .statusMissing || $0 == .finding(.stateMissing) }
     let verdict = isUnconfirmed ? "may not be complete" : "is damaged"
     guard let terminal = session.terminal() else {
