@@ -93,6 +93,24 @@ struct DatabaseItemMessageTests {
     #expect(errorCode(reading: Self.message + field.bytes) == field.error)
   }
 
+  @Test("An error about a field has the format of the field's message")
+  func formatOfErrors() throws {
+    // Field 1 is a number, and field 2 is a byte that is not UTF-8.
+    let message: [UInt8] = [0x08, 1, 0x12, 1, 0xFF]
+    try message.withUnsafeBytes { bytes in
+      var reader = ProtobufReader(ByteCursor(bytes, format: .keyedArchive))
+      let (first, second) = (try reader.next(), try reader.next())
+      let (number, text) = (try #require(first), try #require(second))
+      let reads: [() throws -> Void] = [
+        { _ = try number.contents("a field") }, { _ = try text.number("a field") }, { _ = try text.text("a field") },
+      ]
+      for read in reads {
+        let error = #expect(throws: FormatError.self, performing: read)
+        #expect(error?.format == .keyedArchive)
+      }
+    }
+  }
+
   @Test("A message with the maximum number of fields is read, and one more field is rejected")
   func fieldCount() {
     let unknownField: [UInt8] = [0x38, 1]

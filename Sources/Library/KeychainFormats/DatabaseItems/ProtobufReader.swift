@@ -13,6 +13,8 @@ struct ProtobufReader {
     let number: UInt64
     let offset: Int
     let value: Value
+    /// The format of the message, for errors.
+    fileprivate let format: FormatError.Format
   }
 
   enum Value {
@@ -43,20 +45,22 @@ struct ProtobufReader {
     let key = try takeVarint()
     let (number, wireType) = (key >> 3, key & 7)
     guard (1...Self.maximumFieldNumber).contains(number) else { throw malformed("a field has no valid number", offset) }
+    let format = cursor.format
+    func field(_ value: Value) -> Field { Field(number: number, offset: offset, value: value, format: format) }
     switch wireType {
-    case WireType.varint: return Field(number: number, offset: offset, value: .varint(try takeVarint()))
+    case WireType.varint: return field(.varint(try takeVarint()))
     case WireType.fixed64:
       _ = try cursor.take(8, "a field")
-      return Field(number: number, offset: offset, value: .fixed)
+      return field(.fixed)
     case WireType.bytes:
       let length = try takeVarint()
       guard let count = Int(exactly: length), count <= cursor.remaining else {
         throw FormatError(cursor.format, .truncated, "a field of \(length) bytes does not fit", offset: offset)
       }
-      return Field(number: number, offset: offset, value: .bytes(try cursor.takeCursor(count, "a field")))
+      return field(.bytes(try cursor.takeCursor(count, "a field")))
     case WireType.fixed32:
       _ = try cursor.take(4, "a field")
-      return Field(number: number, offset: offset, value: .fixed)
+      return field(.fixed)
     default: throw malformed("a field has wire type \(wireType)", offset)
     }
   }
@@ -86,7 +90,7 @@ extension ProtobufReader.Field {
   /// Returns the contents of a field that is data, text or a message.
   func contents(_ fieldName: String) throws(FormatError) -> ByteCursor {
     guard case .bytes(let cursor) = value else {
-      throw FormatError(.itemBlob, .malformed, "\(fieldName) has the wrong wire type", offset: offset)
+      throw FormatError(format, .malformed, "\(fieldName) has the wrong wire type", offset: offset)
     }
     return cursor
   }
@@ -94,15 +98,15 @@ extension ProtobufReader.Field {
   /// Returns the value of an `int32` field; a negative number is stored with 64 bits.
   func number(_ fieldName: String) throws(FormatError) -> Int32 {
     guard case .varint(let bits) = value, let number = Int32(exactly: Int64(bitPattern: bits)) else {
-      throw FormatError(.itemBlob, .malformed, "\(fieldName) is not a number of 32 bits", offset: offset)
+      throw FormatError(format, .malformed, "\(fieldName) is not a number of 32 bits", offset: offset)
     }
     return number
   }
 
   /// Returns the value of a text field.
-  package func text(_ fieldName: String) throws(FormatError) -> String {
+  func text(_ fieldName: String) throws(FormatError) -> String {
     guard let text = String(utf8: try contents(fieldName).remainingBytes) else {
-      throw FormatError(.itemBlob, .malformed, "\(fieldName) is not UTF-8", offset: offset)
+      throw FormatError(format, .malformed, "\(fieldName) is not UTF-8", offset: offset)
     }
     return text
   }
