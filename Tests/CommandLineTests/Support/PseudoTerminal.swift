@@ -18,13 +18,15 @@ final class PseudoTerminal {
   let path: String
   /// All text that was shown and collected, including the echo of typed lines.
   private(set) var transcript = ""
+  /// The bytes of the transcript, with the terminal's line ends. A character may be split between two reads, so all bytes
+  /// are decoded together.
+  private var receivedBytes: [UInt8] = []
 
   /// The descriptor on which the test types and reads.
   private let controller: Int32
   /// The descriptor of the terminal itself. It stays open, because the terminal must outlive the programs on it.
   private let terminal: Int32
-  /// The length that the transcript had when the last line was typed, in bytes of UTF-8. Prompts before this
-  /// length are answered.
+  /// The number of received bytes when the last line was typed. Prompts in these bytes are answered.
   private var answeredByteCount = 0
 
   /// Opens a pseudo-terminal of 24 lines.
@@ -32,7 +34,10 @@ final class PseudoTerminal {
     var (controller, terminal): (Int32, Int32) = (-1, -1)
     var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
     var name = [CChar](repeating: 0, count: 128)
-    guard openpty(&controller, &terminal, nil, nil, &size) == 0, ttyname_r(terminal, &name, name.count) == 0 else {
+    guard openpty(&controller, &terminal, nil, nil, &size) == 0 else { throw Unavailable() }
+    guard ttyname_r(terminal, &name, name.count) == 0 else {
+      close(controller)
+      close(terminal)
       throw Unavailable()
     }
     for descriptor in [controller, terminal] { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
@@ -48,7 +53,7 @@ final class PseudoTerminal {
 
   /// Whether the collected text ends with a prompt that is not answered yet.
   var isAtPrompt: Bool {
-    guard transcript.utf8.count > answeredByteCount else { return false }
+    guard receivedBytes.count > answeredByteCount else { return false }
     return transcript.hasSuffix(": ") || transcript.hasSuffix("] ")
   }
 
@@ -60,12 +65,12 @@ final class PseudoTerminal {
 
   /// Types a line and the return key.
   func send(_ line: String) {
-    answeredByteCount = transcript.utf8.count
+    answeredByteCount = receivedBytes.count
     let bytes = Array((line + "\n").utf8)
     _ = write(controller, bytes, bytes.count)
   }
 
-  /// Adds the shown text to the transcript, until no text arrives for this time.
+  /// Adds new text to the transcript until none has arrived for the given time.
   ///
   /// - Parameter milliseconds: The time without text. It starts again after each read, so the call takes longer if more
   ///   text arrives.
@@ -75,7 +80,8 @@ final class PseudoTerminal {
       var bytes = [UInt8](repeating: 0, count: 4096)
       let count = read(controller, &bytes, bytes.count)
       guard count > 0 else { return }
-      transcript += String(decoding: bytes.prefix(count), as: UTF8.self).replacing("\r\n", with: "\n")
+      receivedBytes += bytes.prefix(count)
+      transcript = String(decoding: receivedBytes, as: UTF8.self).replacing("\r\n", with: "\n")
     }
   }
 
