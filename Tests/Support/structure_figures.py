@@ -3,14 +3,14 @@
 
     structure_figures.py [FOLDER]
 
-The targets are those of `swift package dump-package`, so any commit can be measured. Tests, benchmarks and examples do
+The targets are those of `swift package dump-package`, whatever folders a commit uses. Tests, benchmarks and examples do
 not count. All figures are found in the text of the files, without a compiler:
 
 - targets, Swift files, lines, and the mean and median number of lines of a file
 - imports of own modules: imports of these targets
 - `package` declarations
 - types that describe an item: types whose name contains "Item", and types that store an item's identity
-- boxes around keys: the types in KEY_WRAPPER_TYPES
+- wrappers of keys: the types in KEY_WRAPPER_TYPES
 - `do throws` blocks
 - switches over the source: switches with two of the cases `.device`, `.archive` and `.dump`
 - public declarations: those of the modules that `import KeyhaulKit` makes visible
@@ -33,7 +33,7 @@ TYPE = re.compile(
     r"(?:struct|class|enum|actor|protocol)\s+(\w+)",
     re.M,
 )
-IDENTITY = re.compile(r"^\s+(?:(?:public|package|private|fileprivate|private\(set\))\s+)*(?:let|var)\s+\w+:\s*"
+IDENTITY = re.compile(r"^[ \t]+(?:(?:public|package|private|fileprivate|private\(set\))\s+)*(?:let|var)\s+\w+:\s*"
                       r"(?:ItemDescriptor|Identity|KeychainItem)\??\s*$", re.M)
 PUBLIC = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)*?(?:public|open)\s+(?!import\b|extension\b)", re.M)
 EXPORTED = re.compile(r"^@_exported\s+(?:public\s+)?import\s+(\w+)", re.M)
@@ -63,12 +63,20 @@ def switches_over_source(text):
     return count
 
 
+def indentation(match):
+    """Return the number of characters before the first word of a match."""
+    return len(match.group()) - len(match.group().lstrip())
+
+
 def types_about_items(text):
-    """Return the number of types whose name contains "Item", and of types that store an item's identity."""
-    declared = [(match.start(), match.group(1)) for match in TYPE.finditer(text)]
-    found = {name for _, name in declared if "Item" in name}
+    """Return the number of types whose name contains "Item" or that store an item's identity."""
+    declared = [(match.start(), indentation(match), match.group(1)) for match in TYPE.finditer(text)]
+    found = {name for _, _, name in declared if "Item" in name}
     for match in IDENTITY.finditer(text):
-        found.update([name for start, name in declared if start < match.start()][-1:])
+        # The property belongs to the last type above it that is indented less.
+        enclosing = [
+            name for start, depth, name in declared if start < match.start() and depth < indentation(match)]
+        found.update(enclosing[-1:])
     return len(found)
 
 
@@ -82,32 +90,35 @@ def exported_modules(module, texts_by_module, seen=()):
     return found
 
 
+def swift_files(path):
+    """Return the Swift files in a target's folder, without the code of tutorials in documentation catalogs."""
+    return [file for file in sorted(path.rglob("*.swift")) if ".docc" not in str(file.relative_to(path))]
+
+
 def measured_targets(folder):
     """Return the folders of the targets that count, by name."""
     command = ["swift", "package", "dump-package"]
     manifest = json.loads(subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE).stdout)
     targets = {}
     for target in manifest["targets"]:
-        path = folder / (target.get("path") or "Sources/" + target["name"])
+        path = pathlib.PurePath(target.get("path") or "Sources/" + target["name"])
         if target["type"] != "test" and "Tests" not in path.parts and "docs" not in path.parts:
-            targets[target["name"]] = path
+            targets[target["name"]] = folder / path
     return targets
 
 
 def public_declaration_count(targets):
-    """Return the number of public declarations that `import KeyhaulKit` makes visible."""
+    """Return the number of public declarations that `import KeyhaulKit` makes visible, 0 without such a target."""
     texts_by_module = {
-        name: [file.read_text(encoding="utf-8") for file in sorted(path.rglob("*.swift"))]
-        for name, path in targets.items()
-    }
+        name: [file.read_text(encoding="utf-8") for file in swift_files(path)] for name, path in targets.items()}
     visible_modules = exported_modules("KeyhaulKit", texts_by_module)
-    return sum(len(PUBLIC.findall(text)) for name in visible_modules for text in texts_by_module[name])
+    return sum(len(PUBLIC.findall(text)) for name in visible_modules for text in texts_by_module.get(name, []))
 
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]).resolve()
     targets = measured_targets(folder)
-    files = sorted({file for path in targets.values() for file in path.rglob("*.swift") if ".docc" not in str(file)})
+    files = sorted({file for path in targets.values() for file in swift_files(path)})
     texts = [file.read_text(encoding="utf-8") for file in files]
     lines = [text.count("\n") for text in texts]
     imports = [module for text in texts for module in IMPORT.findall(text) if module in targets]
@@ -119,7 +130,7 @@ def main():
     print(f"`package` declarations      {sum(len(PACKAGE.findall(text)) for text in texts):>6}")
     print(f"types that describe an item {sum(map(types_about_items, texts)):>6}")
     type_names = [name for text in texts for name in TYPE.findall(text)]
-    print(f"boxes around keys           {sum(name in KEY_WRAPPER_TYPES for name in type_names):>6}")
+    print(f"wrappers of keys            {sum(name in KEY_WRAPPER_TYPES for name in type_names):>6}")
     print(f"`do throws` blocks          {sum(text.count('do throws') for text in texts):>6}")
     print(f"switches over the source    {sum(map(switches_over_source, texts)):>6}")
     print(f"public declarations         {public_declaration_count(targets):>6}")

@@ -1,4 +1,5 @@
-"""Test the evaluation of the benchmarks: exponents, goals, checks of other programs' work, and tables in pages."""
+"""Test the evaluation of the benchmarks (exponents, goals, checks of other programs' work, and tables in pages), and the
+figures about the sources."""
 
 import contextlib
 import io
@@ -18,6 +19,7 @@ import bench_growth
 import bench_items
 import bench_large_files
 import figures_page
+import structure_figures
 from figures import Figures
 
 
@@ -125,6 +127,41 @@ class PageTables(unittest.TestCase):
     def test_a_missed_goal_is_marked_in_the_table(self):
         row = {"name": "a", "figure": "2 s", "goal": "at most 1 s", "beside": "", "reached": False}
         self.assertEqual(list(figures_page.table([row]))[2], "| a | 2 s | at most 1 s | **missed** |  |")
+
+
+class StructureFigures(unittest.TestCase):
+    def test_only_the_path_in_the_package_decides_whether_a_target_counts(self):
+        targets = [
+            {"name": "Kit", "type": "regular"}, {"name": "Helper", "type": "regular", "path": "Tests/Helper"},
+            {"name": "KitTests", "type": "test"}]
+        folder = pathlib.Path("/Tests/docs/checkout")
+        output = mock.Mock(stdout=json.dumps({"targets": targets}))
+        with mock.patch.object(structure_figures.subprocess, "run", return_value=output):
+            self.assertEqual(structure_figures.measured_targets(folder), {"Kit": folder / "Sources/Kit"})
+
+    def test_code_of_tutorials_and_a_missing_kit_have_no_public_declarations(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            (path / "Kit.docc").mkdir()
+            for name in ("Kit.swift", "Kit.docc/Step.swift"):
+                (path / name).write_text("public struct Kit {}\n", encoding="utf-8")
+            self.assertEqual(structure_figures.public_declaration_count({"KeyhaulKit": path}), 1)
+            self.assertEqual(structure_figures.public_declaration_count({"Kit": path}), 0)
+
+    def test_a_property_after_a_nested_type_belongs_to_the_enclosing_type(self):
+        text = """
+struct Outer {
+  struct Inner {
+    let count: Int
+  }
+
+  let identity: Identity
+  let other: Identity
+}
+"""
+        self.assertEqual(structure_figures.types_about_items(text), 1)
+        # The name of the inner type contains "Item", and the outer type stores an identity.
+        self.assertEqual(structure_figures.types_about_items(text.replace("Inner", "InnerItem")), 2)
 
 
 if __name__ == "__main__":
