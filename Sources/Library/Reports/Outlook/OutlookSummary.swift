@@ -83,7 +83,7 @@ public struct OutlookSummary: Sendable {
 extension OutlookSummary {
   /// Returns the checklist to follow before the source device is erased, for a restore to either device.
   ///
-  /// - Parameter showsAll: Whether every app has its own entry.
+  /// - Parameter showsAll: Whether the list is complete (`WipeChecklist.showsAll`).
   func checklist(showsAll: Bool) -> Checklist {
     let withPassword = RestoreScenario(hasPassword: true, onSameDevice: false)
     let asPlanned = RestoreScenario(hasPassword: restoreOutlook.hasPassword, onSameDevice: false)

@@ -40,9 +40,7 @@ extension WipeChecklist {
       if let entry = self.entry(forApps: names, action: kind.action) { entries.append(entry) }
     }
     let unclassified = otherApps.filter { $0.kind == nil }
-    // The plan of the new backup will list these apps.
-    let isShortened = isUnusable && !showsAll
-    if !unclassified.isEmpty, !isShortened {
+    if !unclassified.isEmpty, !omitsLaterSteps {
       let noun = apps.installed.count == unclassified.count && codeEntries.isEmpty ? "app" : "other app"
       let names = unclassified.map { Self.shortName($0.name) }.joined(separator: ", ")
       entries.append(
@@ -172,7 +170,8 @@ extension WipeChecklist {
     "\(HumanReadable.count(appLoss.losses.count, "item")) \(appLoss.losses.count == 1 ? "stays" : "stay")."
   }
 
-  /// The actions for items that are in no backup and can be used only on their own phone, by the reason why no backup contains them.
+  /// The actions for items that are in no backup and can be used only on their own phone, by the reason why no backup
+  /// contains them.
   private static let actionsForUnsavedItems: [(reasons: Set<Reason>, action: String)] = [
     ([.passcodeOnly, .needsAuthentication], "Export or move the protected data in the app."),
     (

@@ -1,6 +1,6 @@
 import KeyhaulKit
 
-/// The checklist before a phone is wiped. It covers the backup, the apps, and the other ways to the new phone.
+/// The checklist to follow before a phone is wiped. It covers the backup, the apps, and the other ways to move items.
 ///
 /// It lists the apps to sign in to again, and the apps whose data must be transferred while the phone still works.
 struct WipeChecklist {
@@ -11,22 +11,22 @@ struct WipeChecklist {
     let reason: Reason
   }
 
-  /// The states of the backup of the phone.
+  /// The states of the phone's backup. `argument` names the backup in a command line. `command` makes a new backup; it is
+  /// `nil` if the phone is a real one, because Keyhaul cannot back it up.
   enum BackupState {
-    /// A usable backup exists. `argument` is the backup as an argument of commands.
+    /// A usable backup exists.
     case good(argument: String)
-    /// A backup with a password has to be made. The command is `nil` if the phone is a real one, because Keyhaul cannot
-    /// back it up.
+    /// A backup with a password must be made, because there is none.
     case missing(command: String?)
-    /// A usable backup exists, and a new one would contain more items.
+    /// A usable backup exists, but a new one would contain more items.
     case outdated(command: String)
-    /// A backup exists that cannot be restored as it is. `argument` is the backup as an argument of commands.
+    /// A backup exists that cannot be restored as it is.
     case unusable(BackupCondition, hasPassword: Bool, argument: String, command: String?)
   }
 
-  /// The name of the phone that will be wiped, or a substitute.
+  /// The name of the phone that will be wiped, or a description.
   let phone: String
-  /// The name of the target: another phone, or the same phone after the erase.
+  /// The name or description of the target: another phone, or the same phone after it was erased.
   let target: String
   /// Whether the target is the same phone; `nil` if the checklist covers both cases.
   let isSameDevice: Bool?
@@ -37,7 +37,7 @@ struct WipeChecklist {
   let sourceIsBackup: Bool
   let losses: [Loss]
   let apps: AppDirectory
-  /// Whether each app has its own entry; otherwise apps with the same advice share an entry.
+  /// Whether the list is complete. A short list names only a few apps, and leaves out details.
   var showsAll = true
   /// The entries about one-time passwords.
   var codeEntries: [Checklist.Entry] = []
@@ -61,7 +61,11 @@ struct WipeChecklist {
       ])
   }
 
-  /// Returns the losses of items that are in no backup, numbered after the backup's items.
+  /// Returns the losses of the device's items that are not in the backup.
+  ///
+  /// - Parameters:
+  ///   - sourceDeviceItems: The items of the device; `nil` if the device is not available.
+  ///   - count: The number of the backup's items. The indices of the losses continue after them.
   static func losses(of sourceDeviceItems: SourceDeviceItems?, after count: Int) -> [Loss] {
     (sourceDeviceItems?.absent ?? []).enumerated().compactMap { offset, item in
       item.reason.map { Loss(index: count + offset, identity: item.identity, reason: $0) }
@@ -109,7 +113,7 @@ struct WipeChecklist {
   /// Whether the backup cannot be restored as it is.
   var isUnusable: Bool { if case .unusable = backup { true } else { false } }
 
-  /// The steps that set a backup password, by computer.
+  /// The steps to set a backup password, for each kind of computer.
   private var passwordSteps: [String] {
     showsAll
       ? (PublishedStep.passwordSteps + [.earlierBackups, .forgottenPassword, .resetKeeps, .resetCosts]).map(\.text)
@@ -132,7 +136,7 @@ struct WipeChecklist {
     var entries: [Checklist.Entry] = []
     if isSameDevice == false {
       entries += otherTransferEntries
-      if showsAll || !isUnusable { entries.append(.init(text: Self.addingCards + Self.cardsReason)) }
+      if !omitsLaterSteps { entries.append(.init(text: Self.addingCards + Self.cardsReason)) }
     }
     if sharedCount > 0 {
       entries.append(.init(text: "Sign in with the account that shares \(HumanReadable.count(sharedCount, "item"))."))
@@ -140,9 +144,13 @@ struct WipeChecklist {
     return entries
   }
 
-  /// The entry about other ways to the target; empty if the list is short because the backup cannot be used.
+  /// Whether to omit steps that the plan of a new backup will list: in the short list for a backup that cannot be
+  /// restored.
+  var omitsLaterSteps: Bool { !showsAll && isUnusable }
+
+  /// The entry about other ways to move items to the target, or no entry.
   private var otherTransferEntries: [Checklist.Entry] {
-    guard showsAll || !isUnusable else { return [] }
+    guard !omitsLaterSteps else { return [] }
     return [
       .init(
         text: "iCloud Keychain and Quick Start also move items: \(SuggestedCommands.explaining("new-phone"))",
@@ -150,14 +158,14 @@ struct WipeChecklist {
     ]
   }
 
-  /// The entries about the move to the new phone. They precede the steps in apps, because some of them are done on the
-  /// restored phone.
+  /// The entries about the move to the new phone. They come before the entries about apps, because some steps in apps
+  /// need the restored phone.
   private var restoreEntries: [Checklist.Entry] { [restoreEntry] + otherTransferEntries }
 
   private static let addingCards = "Add your cards to Wallet again"
   private static let cardsReason = ": they are in no backup."
 
-  /// The entry to restore a backup. It also mentions the cards in Wallet, which saves an entry.
+  /// The entry to restore a backup. It also mentions the cards in Wallet, so that they need no entry of their own.
   private var restoreEntry: Checklist.Entry {
     let target = HTMLWriter.shortened(target)
     let sentence =
@@ -169,8 +177,8 @@ struct WipeChecklist {
         "Restore the other copy or the new backup to \(target)."
       case .good: "Restore this backup to \(target)."
       }
-    if showsAll { return .init(text: "\(sentence) \(Self.addingCards)\(Self.cardsReason)") }
-    return .init(text: isUnusable ? sentence : "\(sentence) \(Self.addingCards).")
+    if omitsLaterSteps { return .init(text: sentence) }
+    return .init(text: "\(sentence) \(Self.addingCards)\(showsAll ? Self.cardsReason : ".")")
   }
 
   private var finalEntries: [Checklist.Entry] {
