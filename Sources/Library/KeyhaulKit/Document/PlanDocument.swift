@@ -6,8 +6,8 @@ package import KeychainRules
 /// A plan as a document: the output of `plan --json` and the content of a saved plan (format `migration-plan/1`).
 /// A saved plan also has a checksum of the document.
 ///
-/// The planner never sees the identities in this document. They are for readers, and show later whether a backup and a
-/// device are the ones that the plan was made for.
+/// The planner does not use the names, identifiers and digests of the source and the target. They tell people what the
+/// plan was made for, and a restore with the plan checks that it has the same backup and device.
 public struct PlanDocument: Sendable, Equatable {
   /// The name of the format.
   package static let formatName = "migration-plan/1"
@@ -22,23 +22,23 @@ public struct PlanDocument: Sendable, Equatable {
   package var target: Target
   /// The treatment of the target's own items.
   package var policy: ExistingItemPolicy
-  /// The numbers of decisions.
+  /// The number of items with each outcome.
   public var summary: Summary
   /// The decision for each item of the backup, in its order.
   public var items: [Item]
   /// The items of the target that the restore removes.
   package var removed: [Identity]
-  /// A statement about items that are in no backup, and in no count of this document. `nil` if the source is not a
-  /// backup, and in plans of versions without this member.
+  /// The statement that every backup lacks some items of its device. No count of this document includes them. `nil` if
+  /// the source is not a backup, and in plans of versions without this member.
   package var limitation: BackupLimitation?
   /// The items of the source device that are not in the backup; `nil` if the source is not a backup or its device was
   /// not available.
   package var notInBackup: NotInBackup?
-  /// The format of a dump, and the unknown properties of its items; `nil` if the source is not a dump.
+  /// The remarks about a dump and its items; `nil` if the source is not a dump.
   package var dump: Dump?
-  /// The maximum number of removed items that may be the only good copies of items that the backup has lost. For each
-  /// kind, this is at most the number of items that cannot be read in the backup. If the backup may lack items without
-  /// a trace, all removed items count.
+  /// The maximum number of removed items that may be the last intact copies of items that the backup has lost. Each
+  /// kind adds the number of its removed items or of its unreadable items, whichever is smaller. If the backup may have
+  /// lost items without a trace, all removed items count.
   package var removedOnlyCopyCount = 0
   /// For a backup: anomalies that did not prevent the plan.
   package var findings: [Finding] = []
@@ -49,9 +49,9 @@ public struct PlanDocument: Sendable, Equatable {
   package struct BackupLimitation: Sendable, Equatable {
     /// The sentence that also appears once in text reports and on pages.
     package var sentence: String
-    /// The possible uses of the lacking items, and what to do. `nil` in plans of versions without this member.
+    /// The possible uses of the missing items, and what the user can do. `nil` in plans of versions without this member.
     package var guidance: String?
-    /// The identifiers of the reasons why an item is in no backup.
+    /// The identifiers of all reasons why an item is in no backup.
     package var reasons: [String]
 
     /// Creates the statement.
@@ -62,7 +62,7 @@ public struct PlanDocument: Sendable, Equatable {
     }
   }
 
-  /// The backup, or the device for a simulated backup.
+  /// The source of the items: a backup, or a device or dump for which a backup is simulated.
   public struct Source: Sendable, Equatable {
     /// The kind of a plan's source.
     package enum Kind: String, Sendable {
@@ -151,7 +151,7 @@ public struct PlanDocument: Sendable, Equatable {
   public struct Summary: Sendable, Equatable {
     /// Items of the backup.
     package var total: Int
-    /// Items that arrive, or that the target already has unchanged or newer.
+    /// Items that arrive, and items that the target already has in the same or a newer version.
     public var migrates: Int
     /// Items that a rule or a key excludes.
     public var staysBehind: Int
@@ -176,7 +176,7 @@ public struct PlanDocument: Sendable, Equatable {
     }
   }
 
-  /// A decision.
+  /// The decision about an item.
   public struct Item: Sendable, Equatable {
     /// The item's index in the backup, from 0.
     public var index: Int
@@ -195,7 +195,7 @@ public struct PlanDocument: Sendable, Equatable {
     /// A reason why the item may be unusable on the target; `nil` if there is none or the item does not arrive.
     package var warning: String?
 
-    /// Creates a decision of the document.
+    /// Creates the document's form of a decision.
     package init(_ decision: MigrationPlan.Decision) {
       index = decision.index
       identity = Identity(decision.identity)
@@ -207,8 +207,10 @@ public struct PlanDocument: Sendable, Equatable {
       reason = decision.outcome.reason?.rawValue
     }
 
-    /// Returns whether both decisions about an item are the same. An encrypted item may have a name in only one of
-    /// them, because names are known only if the source device's key is available.
+    /// Returns whether both decisions about an item are the same.
+    ///
+    /// The names of an encrypted item are known only if the source device's key is available. If they are in only one of
+    /// the decisions, they are ignored. An item that migrates is decrypted, so its names must be the same.
     func isSameDecision(as other: Item) -> Bool {
       guard outcome != .migrates, identity.isNameless || other.identity.isNameless else { return self == other }
       var otherWithSameNames = other
