@@ -21,7 +21,7 @@ struct OutlookPageTests {
     OutlookPage(summary(phone: phone, hasPassword: hasPassword, isRedacted: isRedacted), program: "keyhaul 1.0")
   }
 
-  private func decisions(hasPassword: Bool, unreadableCount: Int) -> [MigrationPlan.Decision] {
+  private func decisions(hasPassword: Bool, movedCount: Int, unreadableCount: Int) -> [MigrationPlan.Decision] {
     let movedOutcome: MigrationPlan.Outcome = hasPassword ? .migrates(.new) : .staysBehind(.backupNotEncrypted)
     let encrypted = ItemDescriptor(undecryptable: .genericPassword)
     var items: [(identity: ItemDescriptor, outcome: MigrationPlan.Outcome)] = [
@@ -30,6 +30,8 @@ struct OutlookPageTests {
       (identity("token", "ABCDE12345.org.example.bank"), .staysBehind(.deviceBound)),
       (encrypted, .staysBehind(.deviceBound)), (encrypted, .staysBehind(.deviceBound)),
     ]
+    // The first two items move.
+    items.removeFirst(2 - movedCount)
     for _ in 0..<unreadableCount { items.append((identity("x", "g"), .unreadable(.tagMismatch))) }
     return items.enumerated().map { index, item in
       .init(
@@ -38,10 +40,11 @@ struct OutlookPageTests {
   }
 
   private func summary(
-    phone: String? = "Santas Phone", hasPassword: Bool = true, isRedacted: Bool = false, unreadableCount: Int = 0
+    phone: String? = "Santas Phone", hasPassword: Bool = true, isRedacted: Bool = false, movedCount: Int = 2,
+    unreadableCount: Int = 0
   ) -> OutlookSummary {
     let newDeviceScenario = RestoreScenario(hasPassword: hasPassword, onSameDevice: false)
-    let decisions = decisions(hasPassword: hasPassword, unreadableCount: unreadableCount)
+    let decisions = decisions(hasPassword: hasPassword, movedCount: movedCount, unreadableCount: unreadableCount)
     let items = decisions.map { decision in
       var restoreOutcomes: RestoreOutcomes = [:]
       for scenario in RestoreScenario.allCases {
@@ -105,6 +108,20 @@ struct OutlookPageTests {
     #expect(
       visibleText.contains("The names of 2 items are encrypted too, so Keyhaul cannot say which apps they belong to."))
     #expect(!visibleText.contains("items 3 and 4"))
+  }
+
+  @Test("The tile of the moved items says moves for one item, and could move if the backup cannot be restored")
+  func movedTile() throws {
+    let cases: [(movedCount: Int, condition: BackupCondition, text: String)] = [
+      (0, .usable, "move to a new iPhone"), (1, .usable, "moves to a new iPhone"), (2, .usable, "move to a new iPhone"),
+      (1, .decryptedCopy, "could move to a new iPhone"), (2, .decryptedCopy, "could move to a new iPhone"),
+    ]
+    for (movedCount, condition, text) in cases {
+      var summary = summary(movedCount: movedCount)
+      summary.backupCondition = condition
+      let reader = try PageReader(OutlookPage(summary, program: "keyhaul 1.0").html())
+      #expect(reader.texts.first { $0.element == "li" }?.text == " " + text, "\(movedCount) \(condition)")
+    }
   }
 
   @Test("In print, the checklist follows the heading")

@@ -67,12 +67,12 @@ public struct OutlookPage: HTMLPage {
   private var tiles: Tiles {
     let counts = summary.counts(onSameDevice: false)
     let neverTile = counts.never.map { Tiles.Tile(style: .lost, symbol: "x", count: $0, text: "never in a backup") }
+    let moves = counts.restoredCount == 1 ? "moves" : "move"
     return Tiles(
       tiles: [
         .init(
           style: .moves, symbol: "+", count: counts.restoredCount,
-          text: (summary.backupCondition.isUsable ? (counts.restoredCount == 1 ? "moves" : "move") : "could move")
-            + " to \(summary.newPhone)"),
+          text: "\(summary.backupCondition.isUsable ? moves : "could move") to \(summary.newPhone)"),
         .init(
           style: .stays, symbol: "<", count: counts.staysBehind,
           text: counts.staysBehind == 1 ? "stays behind" : "stay behind"),
