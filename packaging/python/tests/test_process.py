@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import pathlib
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 from conftest import SECRET, Sample, write_script
 
 import keyhaul
-from keyhaul import _process
+from keyhaul import _commands, _process
 
 # A program with two child processes that all ignore SIGTERM. One child has its own process group, as a password
 # command has.
@@ -83,6 +85,25 @@ def test_a_canceled_call_is_stopped_with_its_children(stubborn: tuple[str, pathl
     with pytest.raises(keyhaul.TimedOut, match="canceled"):
         keyhaul.verify("x", program=program, cancel=cancel)
     assert all_ended(pid_file)
+
+
+@pytest.mark.parametrize(
+    ("paths", "ids"),
+    [(["a.tar"], ["refused"]), (["a.tar", "b.tar", "c.tar"], ["refused", "timed-out"])],
+)
+def test_a_program_that_does_not_end_in_time_adds_an_error_only_for_a_path_without_a_result(
+    monkeypatch: pytest.MonkeyPatch, paths: list[str], ids: list[str]
+) -> None:
+    error = {"message": "a.tar is not a backup"}
+    result = {"format": "backup-answer/1", "path": "a.tar", "code": 14, "id": "refused", "error": error}
+
+    def lines(*_arguments: object, **_options: object) -> Iterator[bytes]:
+        yield json.dumps(result).encode("utf-8")
+        raise keyhaul.TimedOut("the program was stopped")
+
+    monkeypatch.setattr(_process, "lines", lines)
+    outcomes = _commands.stream_results("verify", paths, program=sys.executable, timeout=1)
+    assert [outcome.id for outcome in outcomes if isinstance(outcome, keyhaul.KeyhaulError)] == ids
 
 
 class FailingStream(io.RawIOBase):

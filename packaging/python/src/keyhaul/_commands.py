@@ -136,19 +136,22 @@ def stream_results(
     arguments += ["--format", "ndjson", "--jobs", "1", "--paths-from", "-"]
     stream = io.BytesIO(b"".join(path.encode("utf-8") + b"\0" for path in paths))
     started = time.monotonic()
-    remaining = iter(paths)
+    result_count = 0
     try:
         with contextlib.closing(
             _process.lines(find_program(program), arguments, stream=stream, secret=secret, timeout=timeout)
         ) as lines:
-            for line, path in zip(lines, remaining):
+            for line, path in zip(lines, paths):
                 outcome = _result_in_line(result_type, path, line, time.monotonic() - started)
                 if outcome is None:
                     return
+                result_count += 1
                 yield outcome
                 started = time.monotonic()
     except TimedOut as error:
-        yield error
+        # The program can also exceed its time at its end, when all paths have a result.
+        if result_count < len(paths):
+            yield error
 
 
 def version(program: str | None = None) -> str:
