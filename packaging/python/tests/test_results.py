@@ -15,7 +15,7 @@ import pytest
 from conftest import SECRET, Sample, write_script
 
 import keyhaul
-from keyhaul import results
+from keyhaul import _commands, results
 from keyhaul._records import DecodingError, Record, decode
 
 SCHEMAS = pathlib.Path(__file__).resolve().parents[3] / "docs/schemas"
@@ -121,11 +121,31 @@ def test_the_exit_code_of_a_failure_is_an_error_even_with_a_valid_result(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "out", ["", "nothing", "[]", "{}", '{"format": "backup-inspection/1"}', "[" * 100_000, {**WHOLE, "whole": 1}]
+    "out",
+    [
+        "",
+        "nothing",
+        "[]",
+        "{}",
+        '{"format": "backup-inspection/1"}',
+        '{"format": []}',
+        '{"format": {}}',
+        "[" * 100_000,
+        {**WHOLE, "whole": 1},
+    ],
 )
 def test_output_that_is_not_a_valid_result_is_an_error(tmp_path: pathlib.Path, out: object) -> None:
     with pytest.raises(keyhaul.KeyhaulError) as caught:
         keyhaul.verify("x", program=fake_program(tmp_path, 0, out))
+    assert caught.value.code == 1
+
+
+@pytest.mark.parametrize("devices", [None, 1, {}, "old-phone"])
+def test_a_device_list_without_a_list_of_devices_is_an_error(tmp_path: pathlib.Path, devices: object) -> None:
+    # In the schema, `devices` is a list.
+    out = {"format": "device-list/1", "devices": devices, "unreadable": []}
+    with pytest.raises(keyhaul.KeyhaulError, match="cannot be decoded") as caught:
+        _commands.devices(program=fake_program(tmp_path, 0, out))
     assert caught.value.code == 1
 
 

@@ -166,7 +166,10 @@ def version(program: str | None = None) -> str:
 def devices(program: str | None = None, home: str | None = None) -> list[dict[str, Any]]:
     """Return the virtual devices in the device folder, without those that cannot be read."""
     document = _device_document(["device", "list"], program, home, {0, 3})
-    return [device for device in document.get("devices", ()) if isinstance(device, dict)]
+    entries = document.get("devices")
+    if not isinstance(entries, list):
+        raise _undecodable_output("devices: not a list")
+    return [entry for entry in entries if isinstance(entry, dict)]
 
 
 def device(name: str, program: str | None = None, home: str | None = None) -> dict[str, Any]:
@@ -328,7 +331,8 @@ def _result_in_line(result_type: type[A], path: str, line: bytes, seconds: float
 
 def _is_result(result_type: type[Answer], code: int, document: Mapping[str, Any]) -> bool:
     """Whether a document is a result of this type, and not an error of the program."""
-    return code in RESULT_CODES and FORMATS.get(document.get("format", "")) is result_type
+    format_id = document.get("format")
+    return code in RESULT_CODES and isinstance(format_id, str) and FORMATS.get(format_id) is result_type
 
 
 def _decode_result(
@@ -338,11 +342,14 @@ def _decode_result(
     try:
         result = decode(result_type, document)
     except DecodingError as fault:
-        raise KeyhaulError(
-            1, "failed", "the program's output cannot be decoded", str(fault), "a newer package"
-        ) from None
+        raise _undecodable_output(str(fault)) from None
     error = None if code in (0, 2, 3) else failure
     return dataclasses.replace(result, code=code, error=error, seconds=seconds)
+
+
+def _undecodable_output(why: str) -> KeyhaulError:
+    """Return the error for output that is not as its schema says."""
+    return KeyhaulError(1, "failed", "the program's output cannot be decoded", why, "a newer package")
 
 
 def _document(text: bytes) -> dict[str, Any] | None:
