@@ -103,13 +103,13 @@ extension DeviceSession {
     }
   }
 
-  /// The policy for tombstones. They inform other devices of a deletion, so they are needed only if iCloud Keychain is
-  /// on.
+  /// The policy for tombstones. Deletions leave tombstones only if iCloud Keychain is on, because tombstones inform
+  /// other devices.
   private var tombstonePolicy: TombstonePolicy { record.isSyncing ? .leave : .forbid }
 
   /// Returns the access groups of an app.
   ///
-  /// - Throws: `.notEntitled` if the device has no such app.
+  /// - Throws: `.notEntitled` if the device has no such app, or if the app has no access groups.
   package func accessGroups(of app: String) throws(KeyhaulError) -> [String] {
     guard let installedApp = record.apps.first(where: { $0.name == app }), !installedApp.accessGroups.isEmpty else {
       throw KeyhaulError(.notEntitled, name, "it has no app \(app) with access groups")
