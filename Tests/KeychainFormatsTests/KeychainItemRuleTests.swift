@@ -179,12 +179,15 @@ struct KeychainItemRuleTests {
 
   @Test("The descriptions of an item and its encoding contain no value")
   func quietDescriptions() throws {
+    let secret = Array("swordfish".utf8)
     let item = KeychainItem(
       kind: .genericPassword, attributes: [.account: .string("visible")],
-      secrets: [.valueData: SensitiveBytes(copying: Array("secret".utf8))])
-    var text = "\(item) \(try item.derDictionary())"
+      secrets: [.valueData: SensitiveBytes(copying: secret)])
+    let encoding = try item.derDictionary()
+    var text = "\(item) \(encoding)"
     dump(item, to: &text)
-    #expect(!text.contains("visible"))
-    #expect(!text.contains("secret "))
+    dump(encoding, to: &text)
+    // The secret as text, as hexadecimal digits, and as numbers, of which 115 is its first byte.
+    for value in ["visible", "swordfish", secret.hex, "115"] { #expect(!text.contains(value), "\(text)") }
   }
 }
