@@ -56,7 +56,17 @@ struct WorkflowTutorialTests {
     #expect(requiredPackages.isSubset(of: installedPackages))
     // A container runs as root.
     #expect(!commands.contains { $0.contains("sudo") })
-    #expect(manifest.contains(".executable(name: \"keyhaul\""))
+  }
+
+  @Test("The workflow builds an executable of Package.swift")
+  func product() throws {
+    let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
+    let commands = workflow.steps.flatMap(\.commands)
+    let arguments = try #require(commands.first { $0.hasPrefix("swift build ") }).split(separator: " ")
+    let flagIndex = try #require(arguments.firstIndex(of: "--product"))
+    let product = try #require(arguments.dropFirst(flagIndex + 1).first)
+    let manifest = try String(contentsOf: Repository.root.appending(path: "Package.swift"), encoding: .utf8)
+    #expect(manifest.contains(".executable(name: \"\(product)\""))
   }
 
   @Test("For a backup, items that never enter a backup miss their expectation, unless the list expects \"absent\"")
