@@ -9,7 +9,6 @@ struct PlanVerifier {
   /// The backup's items in plain text, including those that this target cannot decrypt.
   let backupItems: [KeychainItem]
   let before: [ItemKey: KeychainItem]
-  let after: [ItemKey: KeychainItem]
   private let tombstonesBefore: Set<ItemKey>
   private let rowsAfter: [ItemKey: KeychainItem]
   /// The primary keys of damaged rows, whose contents are ignored.
@@ -25,7 +24,6 @@ struct PlanVerifier {
     self.backupItems = backupItems
     self.damaged = damaged
     self.before = before.liveItems
-    self.after = after.liveItems
     tombstonesBefore = Set(before.rows.filter(\.isTombstone).compactMap(\.key))
     rowsAfter = after.rows.reduce(into: [:]) { rows, row in if let item = row.item { rows[ItemKey(item)] = item } }
     for decision in plan.decisions {
@@ -107,7 +105,9 @@ struct PlanVerifier {
   /// Checks that rows without a decision did not change.
   private mutating func checkOtherRows() {
     for (key, item) in before where decisionsByKey[key] == nil {
-      if let stored = rowsAfter[key], stored.portableContents != item.portableContents {
+      guard let stored = rowsAfter[key] else { continue }
+      // The portable contents do not show whether an item has become a tombstone.
+      if stored.portableContents != item.portableContents || stored.isTombstone != item.isTombstone {
         differences.append("\(key) was changed")
       }
     }
