@@ -23,7 +23,7 @@ A = TypeVar("A", bound=Answer)
 Backup: TypeAlias = "str | os.PathLike[str] | _process.Readable"
 Command: TypeAlias = Literal["inspect", "verify", "plan"]
 
-# The exit codes with which a document is a result. 13 and 14 are results of `verify`. All other codes are errors.
+# With these exit codes, the document is a result. 13 and 14 are results of `verify`. All other codes are errors.
 RESULT_CODES = frozenset({0, 2, 3, 13, 14})
 FORMATS: Mapping[str, type[Answer]] = {
     "backup-inspection/1": Inspection,
@@ -97,13 +97,16 @@ def plan(
     timeout: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Plan:
-    """Return the plan of a restore to the device `to`; without `to`, the outlook for a new and for the same device."""
+    """Return the plan of a restore to the device `to` (`MigrationPlan`).
+
+    Without `to`, return the outlook for a new device and for the same one (`Futures`).
+    """
     options = _Options(password, device_key, home, program, timeout, cancel)
     return _call("plan", backup, _plan_type(to), _target_flags(to), options)
 
 
 def is_listable(path: str) -> bool:
-    """Whether the program treats the path as one backup in a list of paths, as it does in an argument."""
+    """Whether the path means one backup, both in `--paths-from` and as an argument."""
     if _streams.is_address(path) or path == "-":
         return False
     try:
@@ -127,9 +130,9 @@ def stream_results(
 ) -> Generator[Inspection | Verification | Plan | KeyhaulError, None, None]:
     """Yield the result of each path, in order and as soon as it is available, from one call of the program.
 
-    The paths must be listable and unique. If the program ends early, the remaining paths have no result. Call the
-    function for the next path alone to get the reason. `timeout` applies to each path. A path that takes longer yields
-    `TimedOut`, and is the last one.
+    The paths must be listable (`is_listable`) and unique. If the program ends early, the remaining paths have no
+    result. To get the reason, call `inspect`, `verify` or `plan` with the first of them. `timeout` applies to each
+    path. A path that takes longer yields `TimedOut`, and is the last one.
     """
     result_type = _result_type(verb, to)
     secret, arguments = _arguments(verb, _target_flags(to), _Options(password, device_key, home, program, timeout))
@@ -201,7 +204,7 @@ def _result_type(verb: Command, to: str | None) -> type[Inspection | Verificatio
 
 
 def _plan_type(to: str | None) -> type[Plan]:
-    """Return the type of a plan, which depends on whether there is a target."""
+    """Return the type of a plan. Without a target, the plan is an outlook (`Futures`)."""
     return Futures if to is None else MigrationPlan
 
 
@@ -234,7 +237,7 @@ def _call(verb: Command, backup: Backup, result_type: type[A], flags: Sequence[s
 
 
 def _arguments(verb: Command, flags: Sequence[str], options: _Options) -> tuple[bytes | None, list[str]]:
-    """Return the secret for the pipe, and the arguments that all calls have."""
+    """Return the password to write to the program's pipe, and the arguments that all calls have."""
     secret, password_flags = _password_flags(options.password)
     arguments = [verb, *password_flags, "--quiet", "--no-input", *flags]
     if options.device_key is not None:
@@ -255,7 +258,7 @@ def _file(path: str) -> str:
 
 
 def _password_flags(password: PasswordSource | None) -> tuple[bytes | None, list[str]]:
-    """Return the secret for the pipe, and the options for the password's source."""
+    """Return the password to write to the program's pipe, and the options for the password's source."""
     if isinstance(password, PasswordName):
         password = password.resolve()
     match password:
@@ -287,7 +290,7 @@ def _result(result_type: type[A], completed: _process.CompletedRun) -> A:
 
 
 def _only_result(result_type: type[A], document: Mapping[str, Any], completed: _process.CompletedRun) -> A:
-    """Return the result from a list, which the program prints for a single backup if it has a list of passwords."""
+    """Return the only result in a `backup-list/1`, which the program prints even for one backup with `--passwords`."""
     backups = document.get("backups")
     entry = backups[0] if isinstance(backups, list) and len(backups) == 1 else None
     if not isinstance(entry, dict):
