@@ -10,37 +10,37 @@ struct WorkflowTutorialTests {
   private static func blocks(_ language: String) throws -> [String] {
     let url = Repository.root.appending(path: "docs/Tutorials/TestYourAppsMigration.md")
     let tutorial = try String(contentsOf: url, encoding: .utf8)
-    let textsFromBlock = tutorial.components(separatedBy: "```\(language)\n").dropFirst()
-    return textsFromBlock.compactMap { $0.components(separatedBy: "\n```").first }
+    let textsAfterOpeningFences = tutorial.components(separatedBy: "```\(language)\n").dropFirst()
+    return textsAfterOpeningFences.compactMap { $0.components(separatedBy: "\n```").first }
   }
 
-  @Test("The workflow's steps run in order and print what the tutorial shows")
+  @Test("The workflow's steps run in order, and its last step checks the tutorial's first file of expectations")
   func workflow() throws {
-    let list = try #require(try Self.blocks("json").first)
+    let expectations = try #require(try Self.blocks("json").first)
     let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
-    let outcomes = try WorkflowRunner(workflow, repository: ["migration.json": list]).run()
+    let outcomes = try WorkflowRunner(workflow, repository: ["migration.json": expectations]).run()
     #expect(outcomes.allSatisfy { $0.status == 0 }, "\(outcomes)")
     #expect(try #require(outcomes.last).output.hasSuffix("4 of 4 expectations met.\n"), "\(outcomes)")
     // The workflow fails if an expectation is not met.
-    let unmetList = list.replacing("\"migrates\"", with: "\"stays-behind\"")
-    let failed = try WorkflowRunner(workflow, repository: ["migration.json": unmetList]).run()
+    let unmetExpectations = expectations.replacing("\"migrates\"", with: "\"stays-behind\"")
+    let failed = try WorkflowRunner(workflow, repository: ["migration.json": unmetExpectations]).run()
     #expect(failed.last?.status == 2, "\(failed)")
   }
 
-  @Test("Without any one of its steps, the workflow fails or checks no expectations")
+  @Test("If any step is left out, the workflow fails or checks no expectations")
   func everyStep() throws {
-    let list = try #require(try Self.blocks("json").first)
+    let expectations = try #require(try Self.blocks("json").first)
     let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
     #expect(workflow.steps.count == 5)
     for index in workflow.steps.indices {
-      let outcomes = try WorkflowRunner(workflow.without(index), repository: ["migration.json": list]).run()
+      let outcomes = try WorkflowRunner(workflow.without(index), repository: ["migration.json": expectations]).run()
       let last = try #require(outcomes.last)
       #expect(last.status != 0 || !last.output.hasSuffix("expectations met.\n"), "without step \(index)")
     }
   }
 
-  @Test("The workflow installs the system packages that the package requires")
-  func libraries() throws {
+  @Test("The workflow installs the apt packages that Package.swift names")
+  func systemPackages() throws {
     let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
     let root = Repository.root
     let manifest = try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)
@@ -69,11 +69,11 @@ struct WorkflowTutorialTests {
     #expect(manifest.contains(".executable(name: \"\(product)\""))
   }
 
-  @Test("For a backup, items that never enter a backup miss their expectation, unless the list expects \"absent\"")
+  @Test("A plan from a backup does not list items that never enter one, so it meets only \"absent\" for them")
   func backup() throws {
     let sandbox = try PhoneSandbox()
-    let list = try #require(try Self.blocks("json").first)
-    try sandbox.write(Array(list.utf8), to: "migration.json")
+    let expectations = try #require(try Self.blocks("json").first)
+    try sandbox.write(Array(expectations.utf8), to: "migration.json")
     try sandbox.backUp(to: "b.tar")
     let line = "plan b.tar --to new-phone --password-file .bp --expect migration.json"
     let outcome = try sandbox.keyhaul(line)
@@ -83,26 +83,26 @@ struct WorkflowTutorialTests {
         "account card *, access_group *.com.example.bank: expected stays-behind, but no item matches (a plan made "
           + "from a backup does not list items that no backup contains)\n"), "\(outcome.output)")
     let card = #""account": "card *", "expect": "stays-behind""#
-    try #require(list.contains(card))
-    let absent = list.replacing(card, with: #""account": "card *", "expect": "absent""#)
-    try sandbox.write(Array(absent.utf8), to: "migration.json")
+    try #require(expectations.contains(card))
+    let absentExpectations = expectations.replacing(card, with: #""account": "card *", "expect": "absent""#)
+    try sandbox.write(Array(absentExpectations.utf8), to: "migration.json")
     #expect(try sandbox.succeed(line).hasSuffix("4 of 4 expectations met.\n"))
   }
 
-  @Test("A list for all four restores is checked completely by a comparison, and in part by a plan")
+  @Test("A plan checks only the expectations of its own restore, and plan --compare checks those of all four restores")
   func fourRestores() throws {
     let sandbox = try PhoneSandbox()
-    let list = try #require(try Self.blocks("json").dropFirst().first)
-    try sandbox.write(Array(list.utf8), to: "migration.json")
+    let expectations = try #require(try Self.blocks("json").dropFirst().first)
+    try sandbox.write(Array(expectations.utf8), to: "migration.json")
     let line = "plan old-phone --to new-phone --expect migration.json"
     #expect(try sandbox.succeed("\(line) --compare") == "4 of 4 expectations met.\n")
     #expect(try sandbox.succeed(line).hasPrefix("2 of 2 expectations met; 2 more are for other restores"))
-    let unmetList = list.replacing("\"same_device\": true", with: "\"same_device\": false")
-    try sandbox.write(Array(unmetList.utf8), to: "migration.json")
+    let unmetExpectations = expectations.replacing("\"same_device\": true", with: "\"same_device\": false")
+    try sandbox.write(Array(unmetExpectations.utf8), to: "migration.json")
     #expect(try sandbox.keyhaul("\(line) --compare").status == 2)
   }
 
-  @Test("The device description creates a device with every item, with and without its optional parts")
+  @Test("The description creates a device with all items, and still creates a device without its optional members")
   func fixture() throws {
     let sandbox = try DeviceSandbox()
     let text = try #require(try Self.blocks("json").last)
@@ -120,7 +120,7 @@ struct WorkflowTutorialTests {
     #expect(requiredLines.count == lines.count - 2)
     try Data(requiredLines.joined(separator: "\n").utf8).write(to: sandbox.home.appending(path: "app.json"))
     #expect(try sandbox.run("keyhaul device create short --from app.json").status == 0)
-    // The error names the parts that are not optional.
+    // The error names the members that are not optional.
     try Data("{}".utf8).write(to: sandbox.home.appending(path: "app.json"))
     let empty = try sandbox.run("keyhaul device create empty --from app.json")
     #expect(empty.status != 0 && empty.errors.contains("\"format\", \"created\", \"device\" and \"items\""), "\(empty)")
