@@ -6,8 +6,9 @@ import Testing
 
 @Suite("Attributes and secrets of items")
 struct KeychainItemRuleTests {
-  /// Reads an item in DER, whose first bytes mean: 31 dictionary, 30 pair or array, 0c string, 04 data, 02 integer,
-  /// 18 date, 05 null. The string 765f44617461 is `v_Data`, the secret, and 63646174 is `cdat`, the creation date.
+  /// Reads an item in DER. The tags are 31 (dictionary), 30 (pair or array), 0c (string), 04 (data), 02 (integer),
+  /// 18 (date) and 05 (null). The string 765f44617461 is `v_Data`, the secret, and 63646174 is `cdat`, the creation
+  /// date.
   private func item(_ hex: String, _ kind: ItemKind = .genericPassword) throws -> KeychainItem {
     try KeychainItem(derDictionary: SensitiveBytes(copying: [UInt8](hex: hex)), kind: kind)
   }
@@ -22,10 +23,10 @@ struct KeychainItemRuleTests {
     let item = try self.item(unknown)
     #expect(item["zzzz"] == .array([.integer(7), .null]))
     #expect(try encodedHex(item) == unknown)
-    #expect(try self.item("310a 3008 0c0461636374 0500".filter { $0 != " " }).attributes.isEmpty)
+    #expect(try self.item("310a 3008 0c0461636374 0500").attributes.isEmpty)
   }
 
-  @Test("The extra data of internet passwords is secret, and in other kinds a plain attribute")
+  @Test("The attribute bin0 is a secret of an internet password, but a plain attribute of other kinds")
   func extraSecrets() throws {
     let extra = "310b" + "3009" + "0c0462696e30" + "040101"
     let internet = try item(extra, .internetPassword)
@@ -59,8 +60,8 @@ struct KeychainItemRuleTests {
     #expect(throws: FormatError.self) { try item("3119 3017 0c0463646174 180f" + Array("20011324000000Z".utf8).hex) }
   }
 
-  @Test("A date with a time zone keeps its text, and digests use its seconds")
-  func dateText() throws {
+  @Test("A date with a time zone is written back unchanged, and the digest contains it in UTC")
+  func dateWithTimeZone() throws {
     let zoned = "311d" + "301b" + "0c0463646174" + "1813" + Array("20010101010000+0100".utf8).hex
     let item = try self.item(zoned)
     #expect(try encodedHex(item) == zoned)
@@ -68,7 +69,7 @@ struct KeychainItemRuleTests {
     #expect(digest.contains("0c0463646174" + "180f" + Array("20010101000000Z".utf8).hex))
   }
 
-  @Test("Items with one fault are rejected with the offset")
+  @Test("The error for an invalid item has the offset of the fault")
   func faults() throws {
     let inputs = [
       try FaultyInput("an array", hex: "3000", .malformed, at: 0),
@@ -84,8 +85,8 @@ struct KeychainItemRuleTests {
     }
   }
 
-  @Test("The first of two equal keys counts, also for secrets")
-  func duplicates() throws {
+  @Test("If v_Data occurs twice in an item, the first secret is used")
+  func duplicateSecret() throws {
     let twice = "311a" + "300b" + "0c06765f44617461" + "040101" + "300b" + "0c06765f44617461" + "040102"
     #expect(try item(twice).secret?.withBytes { Array($0) } == [1])
   }
@@ -99,7 +100,7 @@ struct KeychainItemRuleTests {
     }
   }
 
-  @Test("The digest covers the secret and the defaults, but not musr, UUID, persistref, sha1 and clip")
+  @Test("The digest covers the secret and the defaults, but not the columns musr, UUID, persistref, sha1 and clip")
   func digestContents() throws {
     let item = KeychainItem(
       kind: .genericPassword,
@@ -187,7 +188,7 @@ struct KeychainItemRuleTests {
     var text = "\(item) \(encoding)"
     dump(item, to: &text)
     dump(encoding, to: &text)
-    // The secret as text, as hexadecimal digits, and as numbers, of which 115 is its first byte.
+    // The secret as text, as hexadecimal digits, and as numbers. Its first byte is 115.
     for value in ["visible", "swordfish", secret.hex, "115"] { #expect(!text.contains(value), "\(text)") }
   }
 }
