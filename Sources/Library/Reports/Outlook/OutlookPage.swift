@@ -54,8 +54,8 @@ public struct OutlookPage: HTMLPage {
         page.text(summary.sourceIsBackup ? "From " : "From the device ")
         page.element("strong") { $0.name(summary.source.name) }
         page.text(summary.sourceIsBackup ? originClause : ", as a backup made now would contain it")
-        let password = summary.source.encrypted ? "with a password" : "without a password"
-        page.text(", \(summary.protection ?? password). ")
+        let passwordClause = summary.source.encrypted ? "with a password" : "without a password"
+        page.text(", \(summary.nonstandardProtection ?? passwordClause). ")
         if let sentence = summary.conditionSentence { page.escapedText("\(sentence) ") }
         if let sentence = summary.itemsSentence { page.text("\(sentence) ") }
         page.text("Nothing has been changed.")
@@ -157,7 +157,7 @@ extension SankeyTabs {
       let diagram = SankeyDiagram(decisions, by: axis, apps: summary.apps, removedCount: 0)
       return (
         axis: axis,
-        view: SankeyView(diagram, source: summary.phoneName, target: summary.newPhone, isSameDevice: false)
+        view: SankeyView(diagram, source: summary.sourcePhoneName, target: summary.newPhone, isSameDevice: false)
       )
     }
   }
@@ -185,7 +185,7 @@ extension PageTable {
 extension PageTable.Row {
   fileprivate init(_ item: RestoreOutlook.Item, _ summary: OutlookSummary) {
     let app = summary.apps.app(of: item.identity)
-    let sourceDevice = HTMLWriter.shortened(summary.phone)
+    let sourceDevice = HTMLWriter.shortened(summary.sourcePhone)
     let (style, symbol, result): (PageTable.Style, String, String) =
       switch item.outlook {
       case _ where item.reason?.isDamage == true: (.lost, "!", "cannot be read")
@@ -193,15 +193,18 @@ extension PageTable.Row {
       case .sameDevice: (.stays, "<", "\(sourceDevice) only" + (item.isExpected ? ", by its class" : ""))
       case .neither: (.stays, "x", "neither")
       }
-    let absence = item.outlook == .neither && item.reason == nil ? "it is not in this backup" : nil
     self.init(
       style: style, symbol: symbol, item: ItemLabel(item.identity, index: item.index), kind: item.identity.kind,
       app: summary.isRedacted || app.kind == .encrypted ? "" : app.displayName, protection: item.protection,
-      result: result,
-      detail: (item.warningOnNewDevice ?? item.warningOnSameDevice)?.explanation.headline ?? item.reason?.explanation
-        .headline
-        ?? absence
-    )
+      result: result, detail: Self.detail(of: item))
+  }
+
+  /// Returns the warning about an item, or else why a device does not get it; `nil` if there is neither.
+  private static func detail(of item: RestoreOutlook.Item) -> String? {
+    if let warning = item.warningOnNewDevice ?? item.warningOnSameDevice { return warning.explanation.headline }
+    if let reason = item.reason { return reason.explanation.headline }
+    // An item that no device gets and that has no reason was added after the backup.
+    return item.outlook == .neither ? "it is not in this backup" : nil
   }
 }
 
@@ -213,7 +216,7 @@ extension RestoreTable {
       { $0.text("On " + summary.newPhone) },
       { page in
         page.text("On ")
-        page.name(summary.phone)
+        page.name(summary.sourcePhone)
         page.text(", erased")
       },
     ]

@@ -65,7 +65,7 @@ extension OutlookSummary {
     }
     return [
       group("Kept either way, but unusable on \(newPhone)", outlook: .both, warning: .migratesButUnusable),
-      group("Restored to \(phone), but may be unusable there", outlook: .sameDevice, warning: .useNotKnown),
+      group("Restored to \(sourcePhone), but may be unusable there", outlook: .sameDevice, warning: .useNotKnown),
     ].compactMap(\.self)
   }
 
@@ -75,19 +75,19 @@ extension OutlookSummary {
     guard !members.isEmpty else { return nil }
     return Group(
       title: "Lost: not in this backup", reason: nil, style: .stays, symbol: "x", items: members,
-      explanation: "they were added to \(phone) after the backup was made, or the backup lacks their references",
+      explanation: "they were added to \(sourcePhone) after the backup was made, or the backup lacks their references",
       advice: "Make a new backup.")
   }
 
   private func title(_ itemOutlook: RestoreOutlook.ItemOutlook, _ reason: Reason, isMissingFromBackup: Bool) -> String {
-    if reason.isDamage { return isMissingFromBackup ? "Cannot be read on \(phone)" : "Cannot be read" }
+    if reason.isDamage { return isMissingFromBackup ? "Cannot be read on \(sourcePhone)" : "Cannot be read" }
     let isNeverInBackup = BackupBlindSpots.reasons.contains(reason)
     switch itemOutlook {
     case .neither where isNeverInBackup && reason == .systemBound:
       return "Not restored, and not needed: never in a backup"
     case .neither where isNeverInBackup: return "Lost either way: never in a backup"
     case .neither: return "Lost either way"
-    case .sameDevice: return "Lost on \(newPhone); kept if restored to \(phone)"
+    case .sameDevice: return "Lost on \(newPhone); kept if restored to \(sourcePhone)"
     case .both: return "Kept either way"
     }
   }

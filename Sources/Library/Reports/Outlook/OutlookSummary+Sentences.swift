@@ -24,7 +24,9 @@ extension OutlookSummary {
 
   /// The names of the source device for the verdict, the full name first. The verdict uses the first name that keeps it
   /// short.
-  private var deviceNames: [String] { [phoneName, isRedacted ? phone : "the old \(model)"].compactMap(\.self) }
+  private var deviceNames: [String] {
+    [sourcePhoneName, isRedacted ? sourcePhone : "the old \(model)"].compactMap(\.self)
+  }
 
   /// Returns the verdict if only some items move: "14 of 18 keychain items reach a new iPhone; 4 stay with old-phone."
   private func partialVerdict(_ counts: RestoreOutlook.Counts) -> String {
@@ -38,7 +40,7 @@ extension OutlookSummary {
       let unreadableClause = "\(HumanReadable.grouped(counts.unreadable)) unreadable"
       return start + (stayingCount == 0 ? "" : clauseWithoutName + ", ") + unreadableClause + "."
     }
-    let names = phoneName == nil ? [] : deviceNames
+    let names = sourcePhoneName == nil ? [] : deviceNames
     let candidates = names.map { start + Self.stayingClause(stayingCount, with: $0) + "." }
     return candidates.first(where: BackupCondition.isShort) ?? start + clauseWithoutName + "."
   }
@@ -64,7 +66,8 @@ extension OutlookSummary {
   package var sourceSentences: String {
     guard let conditionSentence else {
       return
-        "These are the items of \(HTMLWriter.shortened(phone)), a virtual device, as it is now; no backup was read."
+        "These are the items of \(HTMLWriter.shortened(sourcePhone)), a virtual device, as it is now; "
+        + "no backup was read."
     }
     let date = source.backupDate.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
     let device = isRedacted ? "the source device" : source.deviceName
@@ -150,15 +153,15 @@ extension OutlookSummary {
   func counts(onSameDevice: Bool) -> RestoreOutlook.Counts { restoreOutlook.counts(onSameDevice: onSameDevice) }
 
   private var emptyText: String {
-    guard sourceIsBackup else { return "\(phone) has no items, so nothing is lost." }
-    return "The backup contains no items. Nothing moves to \(newPhone), and nothing is restored to \(phone)."
+    guard sourceIsBackup else { return "\(sourcePhone) has no items, so nothing is lost." }
+    return "The backup contains no items. Nothing moves to \(newPhone), and nothing is restored to \(sourcePhone)."
       + (sourceDeviceItems == nil ? " " + Self.uncountedSentence : "")
   }
 
   /// Returns the subject of sentences: "the 18 items in the backup".
   private func subject(_ counts: RestoreOutlook.Counts) -> String {
     let items = counts.total == 1 ? "the only item" : "the \(HumanReadable.grouped(counts.total)) items"
-    guard sourceIsBackup else { return "\(items) on \(phone)" }
+    guard sourceIsBackup else { return "\(items) on \(sourcePhone)" }
     guard let sourceDeviceItems, !sourceDeviceItems.absent.isEmpty else { return "\(items) in the backup" }
     return sourceDeviceItems.removedCount == 0
       ? "\(items) on \(sourceDeviceItems.device)" : "\(items) in the backup and on \(sourceDeviceItems.device)"
@@ -186,12 +189,12 @@ extension OutlookSummary {
     guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
     if count == 1 {
       return
-        " 1 of the items that move has the format of a key that only the Secure Enclave of \(phone) can use, and is "
-        + "unusable on \(newPhone)."
+        " 1 of the items that move has the format of a key that only the Secure Enclave of \(sourcePhone) can use, "
+        + "and is unusable on \(newPhone)."
     }
     return
       " \(HumanReadable.grouped(count)) of the items that move have the format of keys that only the Secure Enclave "
-      + "of \(phone) can use, and are unusable on \(newPhone)."
+      + "of \(sourcePhone) can use, and are unusable on \(newPhone)."
   }
 
   /// Returns the sentence about the erased device: "After an erase, 18 of them are restored to old-phone and 4 are not."
@@ -199,14 +202,14 @@ extension OutlookSummary {
     // The `expected` items were judged only by their protection class.
     guard counts.expected == 0 else { return uncheckedSameDeviceSentence(counts) }
     switch counts.arrives {
-    case 0: return "After an erase, none of them is restored to \(phone)."
+    case 0: return "After an erase, none of them is restored to \(sourcePhone)."
     case counts.total:
-      return "After an erase, \(counts.total == 1 ? "it is" : "all of them are") restored to \(phone)."
+      return "After an erase, \(counts.total == 1 ? "it is" : "all of them are") restored to \(sourcePhone)."
     default:
       let restoredClause = "\(HumanReadable.grouped(counts.arrives)) of them \(counts.arrives == 1 ? "is" : "are")"
       let lossClause =
         counts.lost == 0 ? "" : " and \(HumanReadable.grouped(counts.lost)) \(counts.lost == 1 ? "is" : "are") not"
-      return "After an erase, \(restoredClause) restored to \(phone)\(lossClause)."
+      return "After an erase, \(restoredClause) restored to \(sourcePhone)\(lossClause)."
     }
   }
 
@@ -216,8 +219,8 @@ extension OutlookSummary {
     let restoredClause = "\(HumanReadable.grouped(counts.arrives)) of them \(counts.arrives == 1 ? "is" : "are")"
     let start =
       counts.arrives == 0
-      ? "After an erase, \(expected) of them should be restored to \(phone)"
-      : "After an erase, \(restoredClause) restored to \(phone), and \(expected) more should be"
+      ? "After an erase, \(expected) of them should be restored to \(sourcePhone)"
+      : "After an erase, \(restoredClause) restored to \(sourcePhone), and \(expected) more should be"
     let classes = counts.expected == 1 ? "its class" : "their classes"
     let lossSentence =
       counts.lost == 0
@@ -247,13 +250,13 @@ extension OutlookSummary {
     }
     let (planned, other) = restoreOutlook.hasPassword ? ("with a", "Without") : ("without a", "With")
     return "This is for a backup \(planned) password. \(other) one, \(restoredCountText(onSameDevice: false)) move to "
-      + "\(newPhone), and \(restoredCountText(onSameDevice: true)) are restored to \(phone)."
+      + "\(newPhone), and \(restoredCountText(onSameDevice: true)) are restored to \(sourcePhone)."
   }
 
   /// Sentences that state how Keyhaul determined the items that return to the same device.
   var basis: String {
     guard sourceIsBackup else {
-      return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s key and with another device's."
+      return "Keyhaul made a backup in memory, and decrypted it with \(sourcePhone)'s key and with another device's."
     }
     let deviceKeyItemCount = countDeviceKeyItems()
     let lostCount = restoreOutlook.items.count { $0.reason?.isLostInThisCopy == true }
@@ -265,10 +268,10 @@ extension OutlookSummary {
     }
     guard restoreOutlook.triedDeviceKey, let deviceKeyOwner else {
       return
-        "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
+        "For \(newPhone), Keyhaul tried to decrypt every item. For \(sourcePhone), it judged "
         + "\(HumanReadable.count(deviceKeyItemCount, "item")) by class, because the device key that decrypts "
         + "\(deviceKeyItemCount == 1 ? "it" : "them") is not available."
     }
-    return "Keyhaul tried to decrypt every item. For \(phone), it used the device key of \(deviceKeyOwner)."
+    return "Keyhaul tried to decrypt every item. For \(sourcePhone), it used the device key of \(deviceKeyOwner)."
   }
 }

@@ -4,6 +4,7 @@ public import KeyhaulKit
 public struct OutlookSummary: Sendable {
   /// The outlook, without names if the report is redacted.
   let restoreOutlook: RestoreOutlook
+  /// The backup or the device. The name of a backup is not the name of its device, which is `sourcePhoneName`.
   let source: PlanDocument.Source
   /// The time of the report, in RFC 3339 and UTC.
   let reportTime: String
@@ -15,7 +16,7 @@ public struct OutlookSummary: Sendable {
   let isRedacted: Bool
   /// The unusual protection of the backup, such as unencrypted files with password-protected items. `nil` if "with a
   /// password" or "without a password" describes it.
-  package var protection: String?
+  package var nonstandardProtection: String?
   /// The findings about the backup.
   package var findings: [PlanDocument.Finding] = []
   /// The condition of the backup, which decides whether it can be restored as it is.
@@ -65,7 +66,7 @@ public struct OutlookSummary: Sendable {
   var sourceDeviceItems: SourceDeviceItems? { restoreOutlook.sourceDeviceItems }
 
   /// The name of the device that will be erased or replaced; `nil` if it is unknown or left out.
-  var phoneName: String? {
+  var sourcePhoneName: String? {
     if isRedacted { return nil }
     return switch source.kind {
     case .device, .dump: source.name
@@ -74,7 +75,9 @@ public struct OutlookSummary: Sendable {
   }
 
   /// The name of the device that will be erased or replaced, or a substitute, for sentences.
-  var phone: String { phoneName ?? (isRedacted ? "the source device" : "the \(model) that made this backup") }
+  var sourcePhone: String {
+    sourcePhoneName ?? (isRedacted ? "the source device" : "the \(model) that made this backup")
+  }
 
   /// The name of the new device in sentences.
   package var newPhone: String { "a new \(model)" }
@@ -94,7 +97,7 @@ extension OutlookSummary {
     }
     let deviceLosses = WipeChecklist.losses(of: sourceDeviceItems, after: comparison.items.count)
     return WipeChecklist(
-      phone: phone, target: "the new \(model)", isSameDevice: nil,
+      phone: sourcePhone, target: "the new \(model)", isSameDevice: nil,
       backup: backupState(gainedByPassword: gainedByPassword),
       gainedByPassword: sourceIsBackup && !restoreOutlook.hasPassword ? max(0, gainedByPassword) : 0,
       sourceIsBackup: sourceIsBackup,

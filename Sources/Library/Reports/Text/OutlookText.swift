@@ -58,7 +58,7 @@ package struct OutlookText {
       countsByDevice.map { count($0).map { HumanReadable.grouped($0) } ?? "not known" }
     }
     // A phrase such as "the iPhone that made this backup" is too long for a heading.
-    let name = summary.phoneName.map { UntrustedText.escaped($0.uppercased(), columns: 24, ellipsis: "...") }
+    let name = summary.sourcePhoneName.map { UntrustedText.escaped($0.uppercased(), columns: 24, ellipsis: "...") }
     let deviceTitle = name ?? "THE SAME"
     var table = Table([
       .init("ITEMS"), .init(summary.newPhone.uppercased(), rightAligned: true),

@@ -65,7 +65,7 @@ extension PlanCommand {
       isRedacted: redact)
     let source = redact ? request.source.redacted : request.source
     summary.findings = source.reportedFindings
-    summary.protection = source.nonstandardProtection
+    summary.nonstandardProtection = source.nonstandardProtection
     summary.backupCondition = request.condition
     summary.codes = request.oneTimePasswords.map {
       $0.overview(for: restoreOutlook.planForNewDevice, names: request.source.apps)
