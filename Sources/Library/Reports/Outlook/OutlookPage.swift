@@ -242,7 +242,8 @@ extension RestoreTable.Cell {
       count: counts.restoredCount, unit: "of \(HumanReadable.count(counts.total, "item"))",
       details: ArrivalWarning.countTexts(counts.byWarning)
         + [
-          counts.expected > 0 ? "\(HumanReadable.grouped(counts.expected)) of them expected by class" : nil,
+          counts.expected > 0
+            ? "\(HumanReadable.grouped(counts.expected)) of the restored items expected by class, unchecked" : nil,
           counts.staysBehind > 0 ? Self.staysBehind(counts.staysBehind) : nil,
           Self.unreadable(counts.unreadable),
           counts.never.map { "\(HumanReadable.grouped($0)) never in a backup" } ?? "items never in a backup: not known",
