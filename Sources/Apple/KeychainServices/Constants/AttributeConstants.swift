@@ -1,7 +1,7 @@
 // Names of item attributes. Source: Apple `SecItem.h`, `SecItemConstants.c`, and the Mac's additional constants.
 //
-// A constant alone does not make an attribute work: calls accept, and items store, the attributes of `AttributeTable` in
-// KeychainFormats. A new attribute needs a row there first.
+// A constant alone does not make an attribute work: only the attributes in `AttributeTable` (KeychainFormats) are
+// accepted and stored. A new attribute needs a row there first.
 
 import Basics
 public import Foundation
@@ -31,7 +31,7 @@ nonisolated(unsafe) public let kSecAttrAlias: CFString = "alis"
 nonisolated(unsafe) public let kSecAttrTokenID: CFString = "tkid"
 /// The value of `kSecAttrTokenID` for the Secure Enclave.
 nonisolated(unsafe) public let kSecAttrTokenIDSecureEnclave: CFString = "com.apple.setoken"
-/// The group of items on a token. Every app may read it by name, and none may write to it.
+/// The access group of items on a token. Every app may name it in a query, and no app may write to it.
 nonisolated(unsafe) public let kSecAttrAccessGroupToken: CFString = "com.apple.token"
 /// The iCloud Keychain view of the item; part of the primary key.
 nonisolated(unsafe) public let kSecAttrSyncViewHint: CFString = "vwht"
