@@ -34,7 +34,7 @@ enum BackupClassNumbers {
   static let files: [UInt32] = Array(1...4)
 }
 
-/// The synthetic backup in the vectors, which other code created.
+/// The synthetic backup in the test vectors, which independent code created.
 struct SyntheticBackup {
   let vectors: TestVectors
   let keybag: Keybag

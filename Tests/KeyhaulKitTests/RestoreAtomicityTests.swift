@@ -43,7 +43,8 @@ struct RestoreAtomicityTests {
     }
   }
 
-  @Test("A restore is rolled back if an import ends differently from the plan", arguments: ExistingItemPolicy.allCases)
+  @Test(
+    "A restore is rolled back if an import has another outcome than planned", arguments: ExistingItemPolicy.allCases)
   func outcomes(_ policy: ExistingItemPolicy) throws {
     let pending = try PendingRestore()
     let fullPlan = try Restorer.plan(pending.unlocked, onto: pending.session, policy: policy)

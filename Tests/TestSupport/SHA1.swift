@@ -1,6 +1,6 @@
-/// SHA-1 for tests of modules below the one with cryptography (FIPS 180-4).
+/// SHA-1 (FIPS 180-4), for tests of modules that cannot import the cryptography module.
 ///
-/// Tests run without optimization, so the loops over words use no closures and no collections.
+/// Tests run without optimization, so the loops over words use no closures and no ranges.
 package enum SHA1 {
   package static func hash(_ message: [UInt8]) -> [UInt8] {
     // A bit, zeros up to eight bytes before the end of a block of 64 bytes, and the length in bits.

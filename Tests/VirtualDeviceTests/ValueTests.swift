@@ -46,7 +46,7 @@ struct ProductVersionTests {
   }
 
   @Test(
-    "A text other than numbers with dots is rejected as a version",
+    "Only numbers separated by dots are accepted as a version",
     // "٣" is an Arabic digit.
     arguments: ["", ".", "18.", ".1", "18.x", "-1", "+1", "1 8", "1.2.3.4.5", "10000", "٣", "18.1\n"])
   func refused(_ text: String) throws { #expect(try code { _ = try ProductVersion(text) } == .badVersion) }
@@ -94,7 +94,7 @@ struct TimestampTests {
   func refused(_ text: String) { #expect(Timestamp.date(from: text) == nil) }
 
   @Test(
-    "A date outside the calendar becomes the nearest end of its range",
+    "A date outside the calendar becomes the first or the last date of the calendar",
     arguments: [Double.infinity, 1e300, .greatestFiniteMagnitude])
   func outsideCalendar(_ seconds: Double) {
     #expect(Timestamp.text(of: KeychainDate(secondsSinceReferenceDate: seconds)) == "9999-12-31T23:59:59Z")

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Write-ahead logs of a manifest")
 struct JournalCommandTests {
-  @Test("Every command reports an unreadable Manifest.db-wal, and a packed copy keeps it")
-  func named() throws {
+  @Test("Every command reports an unreadable Manifest.db-wal, and a copy in an archive still contains it")
+  func unreadableLog() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b.tar")
     try sandbox.succeed("convert b.tar -o b/ -q")
     try sandbox.write(Array("rows that nobody reads".utf8), to: "b/Manifest.db-wal")

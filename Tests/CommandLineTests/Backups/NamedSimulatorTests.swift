@@ -54,7 +54,7 @@ struct NamedSimulatorTests {
     #expect(listed?["runtime"]?.stringValue == "iOS 18.0" && listed?["state"]?.stringValue == "booted")
   }
 
-  @Test("A Simulator is found by its name, its UDID in any case, and as booted")
+  @Test("A Simulator is found by its name, by its UDID in any case, or with the word booted")
   func names() throws {
     let sandbox = try Self.sandbox()
     let cases: [(name: String, udid: String)] = [
@@ -157,7 +157,7 @@ struct NamedSimulatorTests {
     try sandbox.run("cp keychain-2-debug.db \(keychain); cp keychain-2-debug.db-wal \(keychain)-wal")
   }
 
-  @Test("A restore from a snapshot needs consent, a closed database, and a Simulator's keychain as the snapshot")
+  @Test("A restore needs consent, a database that is not in use, and a snapshot of a Simulator's keychain")
   func refusedRestore() throws {
     let sandbox = try Self.sandbox()
     let keychain = Self.keychain(of: Self.olderUDID)

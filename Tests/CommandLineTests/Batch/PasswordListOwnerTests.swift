@@ -36,13 +36,13 @@ struct PasswordListOwnerTests {
     #expect(accepted.status == 0, "\(accepted)")
   }
 
-  @Test("A pipe of the shell is refused as a password list, because it is not a regular file")
+  @Test("A shell's process substitution is refused as a password list, because it is not a regular file")
   func pipe() throws {
     let outcome = try tree.sandbox.devices.run("bash -c 'keyhaul verify shelf --passwords <(cat lists/list)'")
     #expect(outcome.status == 64 && outcome.errors.contains("is not a regular file"), "\(outcome)")
   }
 
-  @Test("A password list is refused if a link to it is in, or leads into, a folder that others can write to")
+  @Test("A password list is refused if the folder of a link to it, or of the link's target, is writable for others")
   func links() throws {
     try expectRefusal(
       after: "mkdir private; chmod 755 private; ln -s ../lists/list private/list; chmod 777 lists",

@@ -53,7 +53,7 @@ struct SecretSourceTests {
   }
 
   @Test("The environment applies only to the password of a backup")
-  func otherKinds() throws {
+  func environmentOnlyForBackups() throws {
     #expect(try NewPasswordFlags.parse([]).source(environment: bothVariables) == .prompt)
     #expect(try PasscodeFlags.parse([]).source(environment: bothVariables) == .prompt)
     #expect(try NewPasscodeFlags.parse([]).source(environment: bothVariables) == .prompt)

@@ -12,10 +12,12 @@ struct TestSetup {
   static let now = KeychainDate(secondsSinceReferenceDate: 785_412_345.25)
   static let password = "correct horse battery staple"
 
-  let temporary: TemporaryDeviceSet
+  private let temporary: TemporaryDeviceSet
+  /// The folder for backups.
   let directory: TemporaryDirectory
   let environment: DeviceEnvironment
 
+  /// The devices.
   var home: DeviceSet { temporary.devices }
 
   init(seed: String = "desk") throws {
@@ -36,7 +38,7 @@ struct TestSetup {
       DeviceName(name), DeviceOptions(identity: identity, isSyncing: syncing), passcode: Secret(utf8: passcode))
   }
 
-  /// The packagings of backups.
+  /// The ways in which a backup can be stored.
   enum Packaging: String, CaseIterable, Sendable { case directory, tar, zstandardTar, zip }
 
   func destination(_ name: String, _ packaging: Packaging) -> (path: String, BackupDestination) {
@@ -81,7 +83,7 @@ extension VirtualDevice {
 }
 
 extension DeviceSession {
-  /// Inserts items with their dates, flags, UUIDs and references.
+  /// Inserts items as they are, without new dates, flags, UUIDs or references.
   func insertUnchanged(_ items: [KeychainItem]) throws {
     let store = try prepareItemChanges()
     let random = environment.random
