@@ -72,7 +72,7 @@ extension OutlookSummary {
     let date = source.backupDate.flatMap(Timestamp.date).map { " " + LocalTimeFormat.local($0) } ?? ""
     let device = isRedacted ? "the source device" : source.deviceName
     let deviceClause = device.map { " by \(HTMLWriter.shortened($0))" } ?? ""
-    let password = protection ?? (source.encrypted ? "with a password" : "without a password")
+    let password = nonstandardProtection ?? (source.encrypted ? "with a password" : "without a password")
     let sentences = [
       "The backup was made\(date)\(deviceClause), \(password).", conditionSentence, itemsSentence, deviceItemsSentence,
     ]
@@ -231,7 +231,7 @@ extension OutlookSummary {
   /// Whether items stay behind because the backup has no password.
   private var isBlockedByMissingPassword: Bool {
     restoreOutlook.items.contains { $0.reason == .backupNotEncrypted } && !restoreOutlook.hasPassword
-      && protection == nil
+      && nonstandardProtection == nil
   }
 
   /// The end of a sentence that names the missing backup password as the cause; empty if it is not the cause.
