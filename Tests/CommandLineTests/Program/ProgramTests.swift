@@ -113,6 +113,21 @@ struct ProgramTests {
     }
   }
 
+  @Test("The last --format and the last --color apply to the error for a wrong command line")
+  func lastFlags() throws {
+    func errors(_ flags: [String]) throws -> String {
+      try withProgram { try $0.run(["explain"] + flags + ["--nonsense"]) }.errors
+    }
+    for text in [["--format", "text"], ["--format=text"]] {
+      for json in [["--format", "json"], ["--format=json"]] {
+        #expect(try errors(json + text).hasPrefix("error: "), "\(json + text)")
+        #expect(try errors(text + json).hasPrefix("{"), "\(text + json)")
+      }
+    }
+    #expect(try errors(["--color", "always"]).contains("\u{1B}"))
+    #expect(try !errors(["--color=always", "--color", "never"]).contains("\u{1B}"))
+  }
+
   @Test("The names of existing devices are completed")
   func deviceNames() throws {
     try withProgram { program in

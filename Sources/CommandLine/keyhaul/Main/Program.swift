@@ -15,8 +15,8 @@ import SystemPackage
 struct Program {
   let arguments: [String]
   let environment: [String: String]
-  /// Whether the demo runs the command. If so, the command ends without a message when the program that reads its
-  /// output has ended.
+  /// Whether the demo runs the command. A command of the demo ends without a message if the reader of its output has
+  /// ended.
   var isInDemo = false
 
   static func main() {
@@ -125,6 +125,8 @@ struct Program {
   }
 
   /// Prints help or the version if the arguments ask for it; returns `nil` if they name a command to run.
+  ///
+  /// - Throws: `.usage` if the arguments name a group of commands, but not a command; the errors of printing.
   private func printHelp(_ path: CommandPath) throws -> CommandExitStatus? {
     if path.help == nil, !path.asksForVersion, !arguments.isEmpty {
       if path.command.configuration.subcommands.isEmpty { return nil }
@@ -182,17 +184,19 @@ struct Program {
 private enum EarlyFlags {
   static func wantsJSON(_ arguments: ArraySlice<String>) -> Bool {
     arguments.contains { $0 == "--json" || $0 == "--fields" || $0.hasPrefix("--json=") || $0.hasPrefix("--fields=") }
-      || arguments.contains("--format=json") || value(of: "--format", in: arguments) == "json"
+      || lastValue(of: "--format", in: arguments) == "json"
   }
 
   static func color(_ arguments: ArraySlice<String>) -> ColorChoice {
-    let joinedValue = arguments.last { $0.hasPrefix("--color=") }.map { String($0.dropFirst("--color=".count)) }
-    return (joinedValue ?? value(of: "--color", in: arguments)).flatMap { ColorChoice(rawValue: $0) } ?? .auto
+    lastValue(of: "--color", in: arguments).flatMap { ColorChoice(rawValue: $0) } ?? .auto
   }
 
-  /// Returns the argument after the last occurrence of a flag; `nil` if there is none.
-  private static func value(of flag: String, in arguments: ArraySlice<String>) -> String? {
-    guard let index = arguments.lastIndex(of: flag), index + 1 < arguments.endIndex else { return nil }
-    return arguments[index + 1]
+  /// Returns the value of the last occurrence of a flag, after an equal sign or in the next argument; `nil` if there is
+  /// none.
+  private static func lastValue(of flag: String, in arguments: ArraySlice<String>) -> String? {
+    let prefix = "\(flag)="
+    guard let index = arguments.lastIndex(where: { $0 == flag || $0.hasPrefix(prefix) }) else { return nil }
+    if arguments[index] != flag { return String(arguments[index].dropFirst(prefix.count)) }
+    return index + 1 < arguments.endIndex ? arguments[index + 1] : nil
   }
 }
