@@ -12,7 +12,7 @@ struct PasswordListTests {
       ("*", "a/b", nil, true), ("a/b", "a/b", nil, true), ("a/b", "a/b/", nil, true), ("b", "a/b", nil, true),
       ("a", "a/b", nil, false), ("*.tar", "x/y.tar", nil, true), ("?.tar", "x/y.tar", nil, true),
       ("??.tar", "x/y.tar", nil, false), ("x/*", "x/y/z", nil, true),
-      // A matcher that tries every division of the text among the stars would take very long.
+      // A matcher that tries every length for every star would take very long.
       ("*a*a*a*b", String(repeating: "a", count: 3000), nil, false),
       ("abCD-*", "p", "ABcd-12", true), ("abcd", "p", "ABcd-12", false), ("", "p", nil, false), ("p*", "p", nil, true),
     ]
@@ -21,7 +21,7 @@ struct PasswordListTests {
     }
   }
 
-  @Test("Each line has a pattern and a source, and a line without a source is never printed")
+  @Test("Each line has a pattern and a source, and an error does not print a line that has no source")
   func lines() throws {
     let entries = try PasswordList.entries(
       of: Array("# of the office\n\nmy backups/* file:/a b\r\n*\tcommand:pass show x\n".utf8), named: "list")
@@ -70,9 +70,9 @@ struct PasswordListTests {
       #expect(try run.run() == .ok)
       let rows = try tree.results(in: test.output)
       #expect(rows.count == 8 && rows.allSatisfy { $0["code"] as? Int == 0 })
-      // There are three keybags: in two.zip, in three.tar.gz, and in `one` and its copies. The wrong password is tried
-      // with each keybag, and the command's password only with the keybag of the copies. The password file is tried with
-      // all three, because `one` does not use the command.
+      // There are three keybags: in two.zip, in three.tar.gz, and in `one` and its copies. The wrong password is derived
+      // for each of them. The command's password is derived only for the copies. The password file is derived for all
+      // three keybags, because the pattern of the command does not match `one`.
       #expect(run.worker.passwords.list?.derivationCount == 3 + 1 + 3)
     }
   }

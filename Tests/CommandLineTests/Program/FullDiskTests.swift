@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Full disks during changes and copies of a backup")
 struct FullDiskTests {
-  @Test("A full disk leaves the backup unchanged, and no partial files")
+  @Test("A full disk leaves the backup unchanged and leaves no partial files")
   func full() throws {
     let sandbox = try PhoneSandbox()
     try sandbox.write(Array("battery staple\n".utf8), to: ".np")
@@ -18,7 +18,7 @@ struct FullDiskTests {
       "convert b -o c.tar", "convert b -o c.zip", "convert b.tar -o c/", "convert b -o c.tar.gz",
       "rekey b.tar --password-file .bp --new-password-file .np", "export b -o x.json --reveal --password-file .bp",
     ] {
-      // A limit of the shell simulates a full disk. One file of the backup fits, but not all of them.
+      // The shell's limit on the size of files simulates a full disk. Some files of the backup fit, but not all.
       let outcome = try sandbox.devices.run("ulimit -f 16; keyhaul \(line)")
       #expect(outcome.status == 1, "\(line): \(outcome)")
       let errors = unwrapped(outcome.errors)
@@ -29,6 +29,7 @@ struct FullDiskTests {
     for line in ["convert b -o -", "backup old-phone -o - --password-file .bp --rounds 1"] {
       let outcome = try sandbox.devices.run("keyhaul \(line) > /dev/full")
       #expect(outcome.status == 1 && outcome.errors.contains("the output is incomplete"), "\(line): \(outcome)")
+      // Output to a stream leaves no file to mention.
       #expect(!outcome.errors.contains("no partial file"), "\(line): \(outcome)")
     }
     let export = try sandbox.devices.run("keyhaul export b -o - --password-file .bp > /dev/full")

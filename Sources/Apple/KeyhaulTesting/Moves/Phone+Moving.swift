@@ -6,7 +6,7 @@ import VirtualDevice
 extension Phone {
   /// Plans a move of the phone's keychain. Nothing is changed, and no file is written.
   ///
-  /// - Throws: `.locked` if items cannot be read, because a backup requires an unlocked phone.
+  /// - Throws: `.locked` if items cannot be read, because only an unlocked phone can be backed up.
   public func move(to target: Move.Target, backup: Move.Backup) throws(PhoneError) -> Move {
     try planMove(to: .emptyPhone(target), from: backup)
   }
@@ -37,6 +37,7 @@ extension Phone {
   ) throws(PhoneError) -> Move {
     let context = try withSession { (session) throws(PhoneError) in try MoveContext(session, backup) }
     let plan = try context.plan(to: destination)
+    // The plan lists the backup's items first.
     let backedUpCount = context.simulatedBackup.exported.count
     let moveDescription = Move.description(to: destination, from: backup)
     let items = plan.decisions.map { decision in

@@ -51,6 +51,7 @@ package struct JSONCursor {
     try fields().first { name, _ in name == key }.map { _, value in child(key, value) }
   }
 
+  /// Returns the members of an object, sorted by key.
   package func members() throws(Fault) -> [(key: String, node: JSONCursor)] {
     try fields().sorted { $0.0 < $1.0 }.map { key, value in (key: key, node: child(key, value)) }
   }
@@ -63,6 +64,7 @@ package struct JSONCursor {
     case .array(let values):
       count = values.count
       makeElement = { values[$0] }
+    // The elements of such an array are decoded when they are accessed.
     case .elements(let elementCount, let make):
       count = elementCount
       makeElement = make
@@ -118,9 +120,9 @@ package struct JSONCursor {
     return text
   }
 
-  package func string(where isValid: (String) -> Bool, _ complaint: String) throws(Fault) -> String {
+  package func string(where isValid: (String) -> Bool, _ reason: String) throws(Fault) -> String {
     let text = try string()
-    guard isValid(text) else { throw fault(complaint) }
+    guard isValid(text) else { throw fault(reason) }
     return text
   }
 

@@ -19,13 +19,13 @@ extension DeviceFixture {
   ///   - bytes: The fixture as JSON in UTF-8.
   ///   - source: The name for errors: a path or the name of a bundled fixture.
   ///   - limit: The largest accepted size, in bytes.
-  /// - Throws: `.badFixture` with the JSON path, such as `items[3].attributes.acct`, also for unknown members;
-  ///   `.unsupportedVersion`.
+  /// - Throws: `.badFixture` for an invalid or unknown member, with its JSON path such as `items[3].attributes.acct`;
+  ///   `.unsupportedVersion` for another format.
   package init(
     decoding bytes: [UInt8], from source: String, acceptingAtMost limit: Int = Self.maximumByteCount
   ) throws(KeyhaulError) {
     guard bytes.count <= limit else {
-      // The file may have been read only up to the limit.
+      // The file may have been read only up to the limit, so its real size is unknown.
       let reason = "it has more than \(HumanReadable.bytes(limit)), which is the limit"
       throw KeyhaulError(.badFixture, source, reason)
     }
@@ -38,6 +38,7 @@ extension DeviceFixture {
       KeyhaulError(.badFixture, source, "\(fault.path.isEmpty ? "the document" : fault.path) \(fault.reason)")
     }
     let format = try converting(memberFailure) { () throws(JSONCursor.Fault) -> String in
+      // In a document without a format, the error lists all missing members, not only the format.
       if try root.optional("format") == nil { try root.require(Self.requiredMembers) }
       return try root.member("format").string()
     }
