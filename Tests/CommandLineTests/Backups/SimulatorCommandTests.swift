@@ -158,26 +158,54 @@ struct SimulatorCommandTests {
     #expect(try sandbox.run("cmp \(Self.keychain) before.db").status == 0)
   }
 
-  /// The bundled device `every-rule` has a deleted item, whose tombstone is in the exported keychain.
-  @Test(
-    "A changed item may have the name of a deleted item, on a device and in a Simulator", arguments: ["rules", "sim"])
-  func nameOfDeletedItem(keychain: String) throws {
-    let sandbox = try DeviceSandbox(after: "keyhaul device create rules --from every-rule -q")
-    try sandbox.run("keyhaul device export rules -o sim -q; printf secret > .secret; chmod 600 .secret")
-    func itemCount() throws -> Int? {
-      try sandbox.document("keyhaul item find \(keychain) --service rule.example --json")["items"]?.arrayValue?.count
+  @Test("An added or renamed item replaces the tombstone with its primary key, as on a device")
+  func tombstones() throws {
+    let sandbox = try DeviceSandbox()
+    // The device has a tombstone of an item with the account "deleted".
+    try sandbox.run("keyhaul device create phone --from every-rule -q; keyhaul device export phone -o sim.db -q")
+    try sandbox.run("cp sim.db added.db")
+    let names = "--service rule.example --access-group ABCDE12345.org.example.rules --sync"
+    func tombstones(in name: String) throws -> [Row] {
+      try DatabaseQueue(path: sandbox.home.appending(path: name).path).read { database in
+        try Row.fetchAll(database, sql: "SELECT UUID, persistref FROM genp WHERE tomb = 1")
+      }
     }
-    let countBefore = try #require(try itemCount())
-    let attributes = "--service rule.example --access-group ABCDE12345.org.example.rules --sync"
-    #expect(
-      try sandbox.run("keyhaul item add \(keychain) \(attributes) --account x --secret-file .secret").status == 0)
-    let changed = try sandbox.run("keyhaul item update \(keychain) --account x --new-account deleted --yes")
-    #expect(changed.status == 0, "\(changed)")
-    #expect(try sandbox.run("keyhaul item find \(keychain) --account deleted --reveal").output == "secret")
-    #expect(try itemCount() == countBefore + 1)
-    // Another item never loses its name.
-    let refused = try sandbox.run("keyhaul item add \(keychain) \(attributes) --account deleted --secret-file .secret")
-    #expect(refused.status == 1 && refused.errors.contains("already has this item"), "\(refused)")
+    let tombstone = try #require(try tombstones(in: "added.db").first)
+    let (uuid, reference) = (tombstone["UUID"] as String?, tombstone["persistref"] as Data?)
+    let (expectedUUID, expectedReference) = (try #require(uuid), try #require(reference).base64EncodedString())
+    // A device's own item shows the rule: a new item gets the tombstone's UUID and persistent reference.
+    for keychain in ["phone", "added.db"] {
+      for line in [
+        "add \(keychain) \(names) --account deleted --secret-command true",
+        "find \(keychain) \(names) --account deleted",
+      ] {
+        let items = ItemFindTests.items(of: try sandbox.document("keyhaul item \(line) --json"))
+        let attributes = try #require(items.first?["attributes"], "\(line)")
+        #expect(items.count == 1 && attributes["UUID"]?.stringValue == expectedUUID, "\(line)")
+        #expect(attributes["persistref"]?["base64"]?.stringValue == expectedReference, "\(line)")
+      }
+    }
+    #expect(try tombstones(in: "added.db").isEmpty)
+
+    try sandbox.run("keyhaul device create renamed --from every-rule -q")
+    for keychain in ["renamed", "sim.db"] {
+      for account in ["other 1", "other 2"] {
+        let added = try sandbox.run(
+          "keyhaul item add \(keychain) \(names) --account '\(account)' --secret-command true")
+        #expect(added.status == 0, "\(added)")
+      }
+      let rename = "keyhaul item update \(keychain) \(names) --new-account deleted"
+      // Only one item can have the primary key.
+      #expect(try sandbox.run("\(rename) --account 'other *' --yes").status == 1)
+      for flag in ["-n", "--yes"] {
+        let renamed = try sandbox.run("\(rename) --account 'other 1' \(flag)")
+        #expect(renamed.status == 0, "\(renamed)")
+      }
+      #expect(try sandbox.run("\(rename) --account 'other 2' --yes").status == 1)
+      let found = try sandbox.document("keyhaul item find \(keychain) \(names) --account deleted --json")
+      #expect(ItemFindTests.items(of: found).count == 1, "\(found)")
+    }
+    #expect(try tombstones(in: "sim.db").isEmpty)
   }
 
   @Test("A device's exported keychain equals the device, and a new device can import it or a backup")

@@ -46,15 +46,11 @@ extension SimulatorKeychain {
   /// Replaces the item of a row. The new item is encrypted with a new item key, and its persistent reference is stored
   /// as it is.
   ///
-  /// - Parameter removingExisting: Whether another row with the item's primary key is deleted.
-  /// - Throws: `.databaseDuplicate` if another row has the item's primary key and must stay; `.malformed` if the item
-  ///   cannot be encrypted or the row does not exist.
-  package func replace(row: Int64, with item: KeychainItem, removingExisting: Bool = false) throws(KeyhaulError) {
+  /// - Throws: `.databaseDuplicate` if another row has the item's primary key; `.malformed` if the item cannot be
+  ///   encrypted or the row does not exist.
+  package func replace(row: Int64, with item: KeychainItem) throws(KeyhaulError) {
     if let existing = try existingRow(like: item), existing.rowID != row {
-      guard removingExisting else {
-        throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
-      }
-      try remove(row: existing.rowID, of: item.kind)
+      throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
     }
     var item = item
     item[.appClip] = nil

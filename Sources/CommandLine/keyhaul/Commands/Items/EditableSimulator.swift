@@ -6,8 +6,8 @@ struct EditableSimulator: RewrittenKeychain {
   let items: SearchableItems
   let selection: ItemSelection
   private let simulator: ResolvedSimulator
-  /// The primary keys of the tombstones. A new or changed item may replace a tombstone.
-  private let tombstoneKeys: Set<PrimaryKey>
+  /// The tombstones and their row numbers. A new or changed item replaces the tombstone that has its primary key.
+  private let tombstones: [PrimaryKey: (rowID: Int64, item: KeychainItem)]
 
   /// Opens a Simulator's keychain for a change.
   ///
@@ -16,8 +16,12 @@ struct EditableSimulator: RewrittenKeychain {
     self.selection = selection
     simulator = try ResolvedSimulator(database)
     items = SearchableItems(database)
-    tombstoneKeys = Set(
-      database.contents.items.compactMap(\.item).filter(\.isTombstone).compactMap { try? PrimaryKey(of: $0) })
+    var tombstones: [PrimaryKey: (rowID: Int64, item: KeychainItem)] = [:]
+    for dumpedItem in database.contents.items {
+      guard let item = dumpedItem.item, item.isTombstone, let key = try? PrimaryKey(of: item) else { continue }
+      tombstones[key] = (simulator.rows[dumpedItem.entryPosition].row.number, item)
+    }
+    self.tombstones = tombstones
   }
 
   func portability(of item: KeychainItem) -> String { "unencrypted, as a Simulator stores it" }
@@ -37,8 +41,7 @@ struct EditableSimulator: RewrittenKeychain {
         let preparedItem = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
           try NewItemDefaults.prepared(item, now: now, random: random)
         }
-        try insert(preparedItem, into: keychain)
-        return [KeychainEntry(index: nil, item: preparedItem)]
+        return [KeychainEntry(index: nil, item: try insert(preparedItem, into: keychain))]
       case .update(let entries, let changes):
         return try update(entries, of: keychain, with: changes, now: now)
       case .delete(let entries):
@@ -48,29 +51,43 @@ struct EditableSimulator: RewrittenKeychain {
     }
   }
 
-  /// Inserts an item. It may replace a tombstone, but not another item.
-  private func insert(_ item: KeychainItem, into keychain: SimulatorKeychain) throws(KeyhaulError) {
-    let replacesTombstone = (try? PrimaryKey(of: item)).map(tombstoneKeys.contains) ?? false
-    guard try keychain.insert(item, replacingExisting: replacesTombstone) != .kept else {
+  /// Inserts an item, and returns it as it is stored.
+  ///
+  /// An item that replaces a tombstone gets the tombstone's UUID and persistent reference, as on a device.
+  private func insert(_ item: KeychainItem, into keychain: SimulatorKeychain) throws(KeyhaulError) -> KeychainItem {
+    if let key = try? PrimaryKey(of: item), let tombstone = tombstones[key] {
+      var revivedItem = item
+      if let uuid = tombstone.item[.uuid]?.stringValue { revivedItem[.uuid] = .string(uuid) }
+      if let reference = tombstone.item[.persistentReference]?.dataValue,
+        reference.count == PersistentReference.uuidByteCount
+      {
+        revivedItem[.persistentReference] = .data(reference)
+      }
+      try keychain.replace(row: tombstone.rowID, with: revivedItem)
+      return revivedItem
+    }
+    guard try keychain.insert(item, replacingExisting: false) != .kept else {
       throw KeyhaulError(.databaseDuplicate, "another \(item.kind.reportName) has the same primary key")
     }
+    return item
   }
 
-  /// Changes entries, and returns them with their new values. A changed item may replace a tombstone, but not another
-  /// item.
+  /// Changes entries, and returns them with their new values. Deletes tombstones that have a new primary key.
   private func update(
     _ entries: [KeychainEntry], of keychain: SimulatorKeychain, with changes: ItemChanges, now: KeychainDate
   ) throws(KeyhaulError) -> [KeychainEntry] {
+    var remainingTombstones = tombstones
     var changedEntries: [KeychainEntry] = []
-    var tombstoneKeys = tombstoneKeys
     for entry in entries {
+      // An item that cannot be decrypted stays unchanged.
       guard let currentItem = entry.item else { continue }
       let changedItem = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
         try changes.applied(to: currentItem, now: now)
       }
-      let replacesTombstone = (try? PrimaryKey(of: changedItem)).map { tombstoneKeys.remove($0) != nil } ?? false
-      try keychain.replace(
-        row: entry.rowReference.rowID, with: changedItem, removingExisting: replacesTombstone)
+      if let key = try? PrimaryKey(of: changedItem), let tombstone = remainingTombstones.removeValue(forKey: key) {
+        try keychain.remove(row: tombstone.rowID, of: changedItem.kind)
+      }
+      try keychain.replace(row: entry.rowReference.rowID, with: changedItem)
       changedEntries.append(KeychainEntry(changedItem, at: entry.rowReference, index: entry.index))
     }
     return changedEntries
