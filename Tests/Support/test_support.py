@@ -144,6 +144,29 @@ class AppleDERPropertyLists(unittest.TestCase):
         with self.assertRaises(FormatError):
             apple_der.decode(bytes([0x18, 15]) + b"20200230000000Z", repair_dates=True)
 
+    def test_only_ascii_digits_form_a_date(self):
+        # RFC 3339 allows only the digits 0 to 9. The rejected texts contain Arabic-Indic digits.
+        self.assertEqual(apple_der.Moment.from_rfc3339("2001-01-01T00:00:01.5Z").seconds, 1.5)
+        for text in ("2001-01-01T00:00:0\u0661Z", "2001-01-01T00:00:0\u0661.\u0665Z"):
+            with self.assertRaises(FormatError, msg=text):
+                apple_der.Moment.from_rfc3339(text)
+
+    def test_a_date_outside_of_the_calendar_has_no_text(self):
+        # Python's calendar ends 7,999 years after 2001-01-01. 1,939 of these years are leap years.
+        last_second = (7999 * 365 + 1939) * 86400 - 1
+        self.assertEqual(apple_der.Moment(last_second).rfc3339, "9999-12-31T23:59:59Z")
+        for seconds in (last_second + 1, 1e300, -1e300, float("inf"), float("nan")):
+            with self.assertRaises(FormatError, msg=seconds):
+                apple_der.encode(apple_der.Moment(seconds))
+
+    def test_keys_that_python_cannot_look_up_are_rejected(self):
+        # A list, a dictionary, and a set with a list in it.
+        for key in ("3000", "3100", "d1023000"):
+            pair = unhex(key) + apple_der.encode(1)
+            pair = bytes([0x30, len(pair)]) + pair
+            with self.assertRaises(FormatError, msg=key):
+                apple_der.decode(bytes([0x31, len(pair)]) + pair)
+
     def test_malformed_elements_are_rejected(self):
         # Truncated elements, invalid lengths, bytes after the end, an unknown tag, a string that is not UTF-8, and an
         # integer of 9 bytes.

@@ -1,7 +1,8 @@
-"""Read and write Apple's DER property lists, the plaintext of keychain items, and their dates.
+"""Read and write Apple's DER property lists (the plaintext of keychain items) and the dates in them.
 
-Source: Apple's der_plist sources and their regression tests. A dictionary is a SET of SEQUENCEs in byte order. The
-boolean true is 01. A set has the private tag D1. A date's fraction has the shortest digits that give the same double.
+Source: Apple's der_plist sources and their regression tests. A dictionary is a DER SET of SEQUENCEs in byte order.
+Apple's own set type has the private tag D1. The boolean true is 01. A date's fraction has the shortest digits that give
+the same double.
 """
 
 import datetime
@@ -12,13 +13,13 @@ import re
 from . import FormatError
 
 EPOCH = datetime.datetime(2001, 1, 1)
-# Tags of DER elements. The tag of a set is Apple's own. Decoding also accepts the tag 70 for bytes.
+# Tags of DER elements. _SET is the tag of Apple's own set type. Decoding also accepts the tag 70 for bytes.
 _BOOLEAN, _INTEGER, _BYTES, _NULL, _UTF8_STRING = 0x01, 0x02, 0x04, 0x05, 0x0C
 _NUMERIC_STRING, _UTC_TIME, _GENERALIZED_TIME, _SEQUENCE, _DICTIONARY = 0x12, 0x17, 0x18, 0x30, 0x31
 _OTHER_BYTES, _SET = 0x70, 0xD1
 _TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d+))?(Z|[+-]\d{4})")
 _SHORT_TIME = re.compile(rb"(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)()(Z|[+-]\d{4})")
-_RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?Z")
+_RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?Z", re.ASCII)
 
 
 class Moment:
@@ -48,9 +49,13 @@ class Moment:
     def _date_and_fraction(self):
         """The date and time without a fraction, and the digits of the fraction."""
         exact = decimal.Decimal(repr(self.seconds))
-        full_seconds = math.floor(exact)
+        try:
+            full_seconds = math.floor(exact)
+            date = EPOCH + datetime.timedelta(seconds=full_seconds)
+        except (OverflowError, ValueError) as error:
+            raise FormatError("a date is not in the years 1 to 9999") from error
         fraction = format(exact - full_seconds, "f").partition(".")[2].rstrip("0")
-        return EPOCH + datetime.timedelta(seconds=full_seconds), fraction
+        return date, fraction
 
     @property
     def der_text(self):
@@ -157,8 +162,8 @@ def encode(value):
 class _Cursor:
     """A position in DER data, with an end and the number of levels that may still be nested."""
 
-    def __init__(self, data, start, end, depth, repairs_dates):
-        self.data, self.position, self.end, self.depth, self.repairs_dates = data, start, end, depth, repairs_dates
+    def __init__(self, data, start, end, depth, repair_dates):
+        self.data, self.position, self.end, self.depth, self.repair_dates = data, start, end, depth, repair_dates
 
     def read_header(self):
         """Read the tag and the length of an element."""
@@ -169,8 +174,10 @@ class _Cursor:
         size = first
         if first >= 0x80:
             count = first & 0x7F
-            if not 1 <= count <= 8 or self.end - self.position < count:
-                raise FormatError("DER has a length that is not in the definite form")
+            if not 1 <= count <= 8:
+                raise FormatError("DER has a length that is indefinite or needs more than 8 bytes")
+            if self.end - self.position < count:
+                raise FormatError("DER ends inside an element")
             size = int.from_bytes(self.data[self.position:self.position + count], "big")
             if size < 0x80 or size >> 8 * (count - 1) == 0:
                 raise FormatError("DER has a length that is not minimal")
@@ -202,7 +209,7 @@ class _Cursor:
             try:
                 return decode_date(body, short=tag == _UTC_TIME)
             except MalformedDate:
-                if self.repairs_dates:
+                if self.repair_dates:
                     return REPAIRED_DATE
                 raise
         if tag == _DICTIONARY:
@@ -217,7 +224,7 @@ class _Cursor:
         """Return a cursor for the contents of an element."""
         if self.depth == 0:
             raise FormatError("DER is nested too deeply")
-        return _Cursor(self.data, start, end, self.depth - 1, self.repairs_dates)
+        return _Cursor(self.data, start, end, self.depth - 1, self.repair_dates)
 
     def read_elements(self):
         """Read the elements up to the end."""
@@ -227,7 +234,7 @@ class _Cursor:
         return members
 
     def read_pairs(self):
-        """Read the pairs of a dictionary. The first pair of a key counts."""
+        """Read the pairs of a dictionary. If a key occurs twice, its first pair is used."""
         dictionary = {}
         while self.position < self.end:
             tag, size = self.read_header()
@@ -238,7 +245,10 @@ class _Cursor:
             key, value = pair.read_value(), pair.read_value()
             if pair.position != pair.end:
                 raise FormatError("a DER dictionary has a pair with bytes after its value")
-            dictionary.setdefault(key, value)
+            try:
+                dictionary.setdefault(key, value)
+            except TypeError as error:
+                raise FormatError("a DER dictionary has a key that is or contains a list or a dictionary") from error
         return dictionary
 
 
