@@ -43,8 +43,8 @@ public func SecKeyGeneratePair(
 ) -> OSStatus {
   var error: Unmanaged<CFError>?
   guard let newKey = SecKeyCreateRandomKey(parameters, &error) else {
-    let code = error?.takeRetainedValue().code ?? 0
-    return OSStatus(exactly: code) ?? errSecInternal
+    let statusCode = error?.takeRetainedValue().code ?? Int(errSecInternal)
+    return OSStatus(exactly: statusCode) ?? errSecInternal
   }
   publicKey?.pointee = SecKeyCopyPublicKey(newKey)
   privateKey?.pointee = newKey
@@ -86,12 +86,15 @@ private struct KeyRequest {
     else { throw SecItemError(.parameter, "the Secure Enclave makes only P-256 keys") }
     let privateAttributes = attributes(kSecPrivateKeyAttrs)
     let control = privateAttributes[kSecAttrAccessControl as String]?.accessControlValue
-    let code = privateAttributes[kSecAttrAccessible as String]?.stringValue
-    guard
-      let protection = control?.protection ?? ProtectionClass(rawValue: code ?? ProtectionClass.whenUnlocked.rawValue)
-    else { throw SecItemError(.parameter, "the protection class is unknown") }
+    let protectionName =
+      privateAttributes[kSecAttrAccessible as String]?.stringValue ?? ProtectionClass.whenUnlocked.rawValue
+    guard let protection = control?.protection ?? ProtectionClass(rawValue: protectionName) else {
+      throw SecItemError(.parameter, "the protection class is unknown")
+    }
     let key = try SecKey.inSecureEnclave(protection: protection, accessControl: control)
-    guard let token = key.tokenValue, let publicKey = try key.tokenPublicKey else { return key }
+    guard let token = key.tokenValue, let publicKey = try key.tokenPublicKey else {
+      throw SecItemError(.internalError, "a new key in the Secure Enclave has no token")
+    }
     try store(key.item, with: kSecPrivateKeyAttrs) { attributes in
       // The token's identifier for the key, for which Apple has no public constant.
       attributes["toid"] = .data(token.objectID)
@@ -103,23 +106,24 @@ private struct KeyRequest {
 
   /// Returns the attributes of a key. The attributes for this key take precedence over the attributes for both keys.
   ///
-  /// - Parameter parameterName: The parameter with this key's own attributes, such as `kSecPrivateKeyAttrs`.
-  private func attributes(_ parameterName: CFString) -> SecItemQuery {
+  /// - Parameter keyAttributesName: The name of the parameter with the attributes for this key only, such as
+  ///   `kSecPrivateKeyAttrs`.
+  private func attributes(_ keyAttributesName: CFString) -> SecItemQuery {
     var attributes = query
     for name in [kSecPrivateKeyAttrs, kSecPublicKeyAttrs] { attributes[name as String] = nil }
-    attributes.merge(query[parameterName as String]?.dictionaryValue ?? [:]) { _, own in own }
+    attributes.merge(query[keyAttributesName as String]?.dictionaryValue ?? [:]) { _, own in own }
     return attributes
   }
 
   /// Stores a key if it is permanent.
-  func store(_ key: KeyMaterial, with parameterName: CFString) throws(SecItemError) {
-    try store(KeychainItem(key), with: parameterName) { _ in }
+  func store(_ key: KeyMaterial, with keyAttributesName: CFString) throws(SecItemError) {
+    try store(KeychainItem(key), with: keyAttributesName) { _ in }
   }
 
   private func store(
-    _ key: KeychainItem, with parameterName: CFString, changing change: (inout SecItemQuery) -> Void
+    _ key: KeychainItem, with keyAttributesName: CFString, changing change: (inout SecItemQuery) -> Void
   ) throws(SecItemError) {
-    var attributes = attributes(parameterName)
+    var attributes = attributes(keyAttributesName)
     change(&attributes)
     guard [.boolean(true), .number(1)].contains(attributes[kSecAttrIsPermanent as String]) else { return }
     attributes[kSecClass as String] = .string(kSecClassKey as String)
