@@ -1,2 +1,2 @@
-// Every command uses the library, so one import in this file is enough.
+// Makes the library visible in files of this module that do not import it, and in tests that import this module.
 @_exported import KeyhaulKit
