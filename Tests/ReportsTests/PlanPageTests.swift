@@ -126,23 +126,55 @@ struct PlanPageTests {
     #expect(section.contains("org.example.chat (team ABCDE12345)  2 items"))
     #expect(section.contains("Example Bank  1 item"))
     #expect(section.firstRange(of: "chat")!.lowerBound < section.firstRange(of: "Bank")!.lowerBound)
-    #expect(section.contains("1 more lost item does not name an app."))
+    #expect(section.contains("1 other lost item is encrypted, and so is the name of its app."))
+    #expect(!section.contains("not name an app"))
     #expect(!section.contains("mail") && !section.contains("sos"))
+  }
+
+  /// Creates a decision about a decrypted item that does not name an app.
+  private func decisionWithoutApp(_ index: Int) -> Decision {
+    Decision(
+      index: index, identity: ItemDescriptor(KeychainItem(kind: .genericPassword, attributes: [:])),
+      protection: .whenUnlocked, outcome: .unreadable(.unsupportedVersion), detail: nil)
   }
 
   @Test("The table flags only decrypted items without an app, and none if the page is redacted")
   func unnamed() throws {
-    let withoutApp = Decision(
-      index: 0, identity: ItemDescriptor(KeychainItem(kind: .genericPassword, attributes: [:])),
-      protection: .whenUnlocked, outcome: .unreadable(.unsupportedVersion), detail: nil)
     let decisions = [
-      withoutApp, encryptedDecision(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound)),
+      decisionWithoutApp(0), encryptedDecision(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound)),
     ]
     let pageText = try visibleText(of: .make(decisions))
     #expect(pageText.ranges(of: "(names no app)").count == 1)
-    // This sentence counts the encrypted item too.
-    #expect(pageText.contains("2 more lost items do not name an app."))
     #expect(try !visibleText(of: .make(decisions, isRedacted: true)).contains("(names no app)"))
+  }
+
+  @Test("Page and text count the encrypted lost items separately from the decrypted items without an app")
+  func otherLostItems() throws {
+    func encrypted(_ index: Int) -> Decision { encryptedDecision(index, .staysBehind(.deviceBound)) }
+    let withApp = decision(0, .staysBehind(.deviceBound))
+    let style = TextStyle(width: 120, usesColor: false, isUnicode: true)
+    let cases: [(decisions: [Decision], clauses: [String])] = [
+      (
+        [encrypted(1), decisionWithoutApp(2)],
+        ["1 other lost item is encrypted, and so is the name of its app", "1 other lost item does not name an app"]
+      ),
+      (
+        [encrypted(1), encrypted(2), decisionWithoutApp(3), decisionWithoutApp(4), decisionWithoutApp(5)],
+        [
+          "2 other lost items are encrypted, and so are the names of their apps",
+          "3 other lost items do not name an app",
+        ]
+      ),
+      ([], []),
+    ]
+    for (decisions, clauses) in cases {
+      let page = PlanPage.make([withApp] + decisions)
+      let pageText = try visibleText(of: page)
+      let text = SignInText(summaries: page.plan.byApp(page.apps), targetName: "new-phone", showsAll: false)
+      let textLines = text.lines(style: style).filter { $0.contains("other lost") }
+      #expect(textLines == clauses.map { "  \($0)" })
+      #expect(clauses.allSatisfy { pageText.contains("\($0).") } && pageText.contains("other lost") != clauses.isEmpty)
+    }
   }
 
   @Test("Encrypted items are counted, and their indexes are not listed")

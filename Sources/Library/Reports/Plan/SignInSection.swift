@@ -5,7 +5,7 @@ struct SignInSection {
   private let target: String
   private let losses: AppsNeedingSignIn
 
-  /// The maximum number of apps outside of the collapsed list.
+  /// The maximum number of apps before the collapsed list.
   static let maximumListCount = 12
 
   init(_ page: PlanPage) {
@@ -28,10 +28,9 @@ struct SignInSection {
           writeList(of: losses.apps.dropFirst(Self.maximumListCount), to: &page)
         }
       }
-      let unnamedCount = losses.encryptedCount + losses.unnamedCount
-      if unnamedCount > 0 {
-        let predicate = unnamedCount == 1 ? "does not name an app" : "do not name an app"
-        page.element("p", ["class": "more"], "\(HumanReadable.count(unnamedCount, "more lost item")) \(predicate).")
+      let clauses = losses.clausesAboutOtherItems
+      if !clauses.isEmpty {
+        page.element("p", ["class": "more"], clauses.map { "\($0)." }.joined(separator: " "))
       }
     }
   }

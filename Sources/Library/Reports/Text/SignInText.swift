@@ -20,24 +20,16 @@ package struct SignInText {
   package func lines(style: TextStyle) -> [String] {
     let apps = losses.apps
     guard !apps.isEmpty else { return [] }
-    // A single app above the limit is listed too, because the note about it would be as long.
-    let isAboveLimit = apps.count > ReportItemTable.defaultItemLimit + 1
-    let listedApps = !showsAll && isAboveLimit ? apps.prefix(ReportItemTable.defaultItemLimit) : apps[...]
+    // If only one app is over the limit, it is listed, because a note about it would also take one line.
+    let omitsApps = !showsAll && apps.count > ReportItemTable.defaultItemLimit + 1
+    let listedApps = omitsApps ? apps.prefix(ReportItemTable.defaultItemLimit) : apps[...]
     let title = "Sign in again on \(targetName), or move by hand (\(HumanReadable.grouped(apps.count)))"
     let heading = WordWrap.lines(of: style.adapted(UntrustedText.escaped(title)), columns: style.width)
     var lines = heading.map { style.painted($0, .yellow) } + Self.lines(of: listedApps, style: style)
     if listedApps.count < apps.count {
       lines.append("  \(style.ellipsis) \(HumanReadable.grouped(apps.count - listedApps.count)) more (-v shows all)")
     }
-    if losses.encryptedCount > 0 {
-      let text = "\(HumanReadable.count(losses.encryptedCount, "more encrypted item")): app names are encrypted too"
-      lines += WordWrap.labeled("  ", text, columns: style.width)
-    }
-    if losses.unnamedCount > 0 {
-      let verb = losses.unnamedCount == 1 ? "names" : "name"
-      lines += WordWrap.labeled(
-        "  ", "\(HumanReadable.count(losses.unnamedCount, "more item")) \(verb) no app", columns: style.width)
-    }
+    lines += losses.clausesAboutOtherItems.flatMap { WordWrap.labeled("  ", $0, columns: style.width) }
     return lines + [""]
   }
 
@@ -62,9 +54,25 @@ package struct SignInText {
     }
   }
 
-  /// Returns the name of an item in the list of its app: its account, or its other names.
+  /// Returns the short name of an item: its account, or its usual name if it has no account.
   private static func shortName(_ identity: ItemDescriptor) -> String {
     let account = identity.account ?? ""
     return UntrustedText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: maximumItemNameWidth)
+  }
+}
+
+extension AppsNeedingSignIn {
+  /// The clauses about the lost items that belong to none of the listed apps. Text and pages use the same clauses.
+  var clausesAboutOtherItems: [String] {
+    func clause(_ count: Int, _ singularPredicate: String, _ pluralPredicate: String) -> String? {
+      guard count > 0 else { return nil }
+      return "\(HumanReadable.count(count, "other lost item")) \(count == 1 ? singularPredicate : pluralPredicate)"
+    }
+    return [
+      clause(
+        encryptedCount, "is encrypted, and so is the name of its app",
+        "are encrypted, and so are the names of their apps"),
+      clause(unnamedCount, "does not name an app", "do not name an app"),
+    ].compactMap(\.self)
   }
 }
