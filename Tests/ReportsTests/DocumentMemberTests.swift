@@ -12,17 +12,28 @@ import Testing
 struct DocumentMemberTests {
   @Test("Each count of a verification's files and items has its own member")
   func verification() {
+    let fileCounts: [(count: WritableKeyPath<BackupVerification.FileCounts, Int>, member: String)] = [
+      (\.listed, "listed"),
+      (\.present, "present"),
+      (\.emptyWithoutPayload, "empty_not_stored"),
+      (\.missing, "missing"),
+      (\.unlisted, "surplus"),
+      (\.withMatchingDigest, "digests_right"),
+      (\.withoutDigest, "without_digest"),
+      (\.withValidPadding, "padding_right"),
+      (\.sizeMismatches, "other_size"),
+      (\.unread, "unread"),
+    ]
+    var files = BackupVerification.FileCounts()
+    for (index, fileCount) in fileCounts.enumerated() { files[keyPath: fileCount.count] = index + 1 }
     var verification = BackupVerification(isQuick: false)
-    verification.files = .init(
-      listed: 1, present: 2, emptyWithoutPayload: 3, missing: 4, unlisted: 5, withMatchingDigest: 6, withoutDigest: 7,
-      withValidPadding: 8, sizeMismatches: 9, unread: 10)
+    verification.files = files
     verification.items = .init(readable: 11, deviceBound: 12, damaged: 13)
     let document = VerificationDocument(verification, of: "b").json
-    #expect(
-      document["files"] == [
-        "listed": 1, "present": 2, "empty_not_stored": 3, "missing": 4, "surplus": 5, "digests_right": 6,
-        "without_digest": 7, "padding_right": 8, "other_size": 9, "unread": 10,
-      ])
+    let expectedMembers = fileCounts.enumerated().map { index, fileCount in
+      (fileCount.member, JSONValue.count(index + 1))
+    }
+    #expect(document["files"] == .object(expectedMembers))
     #expect(document["items"] == ["readable": 11, "device_bound": 12, "damaged": 13])
     #expect(document["archive"] == "b" && document["quick"] == false && document["device_key"] == .null)
   }
@@ -47,7 +58,8 @@ struct DocumentMemberTests {
     #expect(document["fault_count"] == 1 && document["quick"] == true)
   }
 
-  @Test("Items that stay on the device and deleted items are separate members of a backup's document")
+  @Test(
+    "In a backup's document, `left_out` lists the items that are not exported, and `deleted` lists the deleted ones")
   func backup() {
     func decision(_ account: String, _ outcome: MigrationPlan.Outcome, _ detail: String? = nil)
       -> MigrationPlan.Decision
@@ -73,7 +85,7 @@ struct DocumentMemberTests {
         ["token", "dk", "hardware-key", nil], ["damaged", "dk", "tag-mismatch", "a detail"],
       ])
     #expect(members("deleted") == [["gone", "dk", "deleted", nil], ["also gone", "dk", "deleted", nil]])
-    // Deleted items are not items of the device.
+    // The total is the 5 exported and 2 left-out items. Deleted items do not count.
     #expect(document["items"] == 5 && document["total"] == 7)
     #expect(document["device"] == "phone" && document["archive"] == "b.tar" && document["bytes"] == .null)
     #expect(document["encrypted"] == true && document["published_hardware_key"] == false)
@@ -91,10 +103,12 @@ struct DocumentMemberTests {
     return item
   }
 
+  /// Creates the entry of a device-bound item that cannot be decrypted.
   private func encryptedEntry(_ index: Int) -> KeychainEntry {
-    KeychainEntry(
-      index: index, undecryptable: ItemDescriptor(undecryptable: .genericPassword),
-      protection: .whenUnlockedThisDeviceOnly, persistentReference: nil, reason: .deviceBound)
+    let descriptor = ItemDescriptor(undecryptable: .genericPassword)
+    return KeychainEntry(
+      index: index, undecryptable: descriptor, protection: .whenUnlockedThisDeviceOnly, persistentReference: nil,
+      reason: .deviceBound)
   }
 
   private func side(_ name: String, _ items: [KeychainEntry]) -> ComparisonSide {
@@ -110,21 +124,21 @@ struct DocumentMemberTests {
 
   private func accounts(_ items: JSONValue?) -> [JSONValue?]? { items?.arrayValue?.map { $0["account"] } }
 
-  @Test("The items of a comparison are listed on their own side, in both orders of the keychains")
+  @Test("Each item of a comparison is listed on the side that has it, also with the two sides swapped")
   func difference() throws {
-    let equal = KeychainEntry(index: 0, item: item("same", .whenUnlocked))
-    let onlyInFirst = KeychainEntry(index: 2, item: item("only", .whenUnlocked))
-    let readable = KeychainEntry(index: 3, item: item("bound", .whenUnlockedThisDeviceOnly))
-    let first = [equal, onlyInFirst, readable]
-    let second = [equal, encryptedEntry(4)]
+    let same = KeychainEntry(index: 0, item: item("same", .whenUnlocked))
+    let only = KeychainEntry(index: 2, item: item("only", .whenUnlocked))
+    let bound = KeychainEntry(index: 3, item: item("bound", .whenUnlockedThisDeviceOnly))
+    let first = [same, only, bound]
+    let second = [same, encryptedEntry(4)]
     let forward = try document(first, second)
     let backward = try document(second, first)
 
     #expect(forward["same"] == 1 && backward["same"] == 1)
     #expect(accounts(forward["removed"]) == ["only"] && accounts(forward["added"]) == [])
     #expect(accounts(backward["removed"]) == [] && accounts(backward["added"]) == ["only"])
-    // An item in `doubtful` is on the side where it can be decrypted, and an item in `sealed` on the other
-    // side.
+    // `bound` can be decrypted only in the first keychain, so that side lists it in `doubtful`. The other side counts its
+    // encrypted item in `sealed`.
     #expect(
       accounts(forward["doubtful"]?["in_first"]) == ["bound"] && accounts(forward["doubtful"]?["in_second"]) == [])
     #expect(
@@ -135,7 +149,7 @@ struct DocumentMemberTests {
     #expect(forward["first"]?["items"] == 3 && forward["second"]?["items"] == 2)
   }
 
-  @Test("A changed item has the index and the date of each side, in both orders of the keychains")
+  @Test("A changed item has the index and the date of each side, also with the two sides swapped")
   func changedItem() throws {
     let old = KeychainEntry(index: 1, item: item("moved", .whenUnlocked, modified: 100))
     let new = KeychainEntry(index: 5, item: item("moved", .afterFirstUnlock, modified: 200))
