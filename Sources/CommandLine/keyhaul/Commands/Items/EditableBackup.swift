@@ -8,7 +8,7 @@ import Reports
 #endif
 
 /// The keychain of a backup, decrypted with the backup's password and, if available, the source device's key.
-struct EditableBackup: RewrittenKeychain {
+struct EditableBackup: PreloadedKeychain {
   let items: SearchableItems
   let selection: ItemSelection
   private let loaded: LoadedBackup
@@ -74,7 +74,7 @@ struct EditableBackup: RewrittenKeychain {
 
   var ending: String { changeOptions.ending(for: loaded.name) }
 
-  func portability(of item: KeychainItem) -> String {
+  func remark(about item: KeychainItem) -> String {
     guard opened.hasPassword, item.protection?.isThisDeviceOnly == false else {
       return "can be decrypted only on the source device"
     }
@@ -82,7 +82,7 @@ struct EditableBackup: RewrittenKeychain {
   }
 
   func apply(
-    _ edit: ItemEdit, isDryRun: Bool, _ change: CommittedChange, in session: Session
+    _ edit: ItemEdit, isDryRun: Bool, reportedAs change: CommittedChange, in session: Session
   ) throws(CommandError) -> [KeychainEntry] {
     let bytes: [UInt8]
     let keys = try unlocker.classKeys(with: key, deviceKey: deviceKey)

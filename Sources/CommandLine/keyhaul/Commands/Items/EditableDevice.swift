@@ -18,7 +18,7 @@ final class EditableDevice: EditableKeychain {
   var document: ItemDocument { ItemDocument(source: ("device", name), revealsSecrets: false) }
   var undecryptableCount: Int { 0 }
 
-  func portability(of item: KeychainItem) -> String {
+  func remark(about item: KeychainItem) -> String {
     guard let protection = item.protection, protection != .whenPasscodeSetThisDeviceOnly
     else { return "never leaves this device" }
     guard item[.accessControl] == nil else { return "in no backup" }
@@ -53,7 +53,7 @@ final class EditableDevice: EditableKeychain {
   func removeLeftovers() {}
 
   func apply(
-    _ edit: ItemEdit, isDryRun: Bool, _ change: CommittedChange, in session: Session
+    _ edit: ItemEdit, isDryRun: Bool, reportedAs change: CommittedChange, in session: Session
   ) throws -> [KeychainEntry] {
     if case .delete = edit, isDryRun { return [] }
     return try device.withSession(.writing) { openDevice in

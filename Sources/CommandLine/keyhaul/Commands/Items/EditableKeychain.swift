@@ -24,8 +24,9 @@ protocol EditableKeychain {
   /// The number of items that cannot be decrypted. A new item may duplicate one of them.
   var undecryptableCount: Int { get }
 
-  /// Returns a phrase about where an added item can move, or how it is stored: "moves with an encrypted backup".
-  func portability(of item: KeychainItem) -> String
+  /// Returns a remark about an added item: where it can move, or how it is stored. An example is "moves with an encrypted
+  /// backup".
+  func remark(about item: KeychainItem) -> String
 
   /// Rejects attributes with which no item can be added to this keychain.
   func check(_ attributes: ItemAttributeOptions) throws(CommandError)
@@ -46,15 +47,15 @@ protocol EditableKeychain {
   /// - Parameters:
   ///   - edit: The change to make.
   ///   - isDryRun: Whether this is a dry run, which does everything except writing.
-  ///   - change: The completed change, for messages.
+  ///   - change: The description of the change, for messages of errors that occur after the change is made.
   /// - Returns: The items that were added or changed, with their new values.
   func apply(
-    _ edit: ItemEdit, isDryRun: Bool, _ change: CommittedChange, in session: Session
+    _ edit: ItemEdit, isDryRun: Bool, reportedAs change: CommittedChange, in session: Session
   ) throws -> [KeychainEntry]
 }
 
-/// A keychain that cannot be changed item by item: all items are read first, and later the whole keychain is written.
-protocol RewrittenKeychain: EditableKeychain {
+/// A keychain whose items are all read when it is opened. A change uses these items, and does not search again.
+protocol PreloadedKeychain: EditableKeychain {
   var items: SearchableItems { get }
   var selection: ItemSelection { get }
 }
@@ -63,7 +64,7 @@ extension EditableKeychain {
   var ending: String { "" }
 }
 
-extension RewrittenKeychain {
+extension PreloadedKeychain {
   var name: String { items.name }
   var preposition: String { "in" }
   var document: ItemDocument { items.document(revealsSecrets: false) }

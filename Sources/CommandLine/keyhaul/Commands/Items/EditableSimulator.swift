@@ -2,7 +2,7 @@ import KeyhaulKit
 import Reports
 
 /// The keychain of a Simulator.
-struct EditableSimulator: RewrittenKeychain {
+struct EditableSimulator: PreloadedKeychain {
   let items: SearchableItems
   let selection: ItemSelection
   private let simulator: ResolvedSimulator
@@ -11,30 +11,30 @@ struct EditableSimulator: RewrittenKeychain {
 
   /// Opens a Simulator's keychain for a change.
   ///
-  /// - Throws: `.refused` if the file is another tool's dump, not a Simulator's database.
-  init(_ database: ResolvedDump, _ selection: ItemSelection) throws(CommandError) {
+  /// - Throws: `.refused` if the dump is not a Simulator's database.
+  init(_ dump: ResolvedDump, _ selection: ItemSelection) throws(CommandError) {
     self.selection = selection
-    simulator = try ResolvedSimulator(database)
-    items = SearchableItems(database)
+    simulator = try ResolvedSimulator(dump)
+    items = SearchableItems(dump)
     var tombstones: [PrimaryKey: (rowID: Int64, item: KeychainItem)] = [:]
-    for dumpedItem in database.contents.items {
+    for dumpedItem in dump.contents.items {
       guard let item = dumpedItem.item, item.isTombstone, let key = try? PrimaryKey(of: item) else { continue }
-      tombstones[key] = (simulator.rows[dumpedItem.entryPosition].row.number, item)
+      tombstones[key] = (rowID: simulator.rows[dumpedItem.entryPosition].row.number, item: item)
     }
     self.tombstones = tombstones
   }
 
-  func portability(of item: KeychainItem) -> String { "unencrypted, as a Simulator stores it" }
+  func remark(about item: KeychainItem) -> String { "unencrypted, as a Simulator stores it" }
 
-  /// A killed command leaves no copies, because SQLite changes the database in place.
+  /// Does nothing. A killed command leaves no copies, because SQLite changes the database in place.
   func removeLeftovers() {}
 
   func apply(
-    _ edit: ItemEdit, isDryRun: Bool, _ committedChange: CommittedChange, in session: Session
+    _ edit: ItemEdit, isDryRun: Bool, reportedAs change: CommittedChange, in session: Session
   ) throws(CommandError) -> [KeychainEntry] {
     let environment = DeviceEnvironment.interruptible
     let (now, random) = (environment.clock.now(), environment.random)
-    return try simulator.change(committedChange, isDryRun: isDryRun, in: session) {
+    return try simulator.change(change, isDryRun: isDryRun, in: session) {
       (keychain) throws(KeyhaulError) in
       switch edit {
       case .add(let item):
@@ -72,7 +72,8 @@ struct EditableSimulator: RewrittenKeychain {
     return item
   }
 
-  /// Changes entries, and returns them with their new values. Deletes tombstones that have a new primary key.
+  /// Changes entries, and returns them with their new values. Deletes a tombstone that has the new primary
+  /// key of an item.
   private func update(
     _ entries: [KeychainEntry], of keychain: SimulatorKeychain, with changes: ItemChanges, now: KeychainDate
   ) throws(KeyhaulError) -> [KeychainEntry] {

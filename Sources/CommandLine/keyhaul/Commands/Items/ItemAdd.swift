@@ -45,9 +45,9 @@ struct ItemAdd: RunnableCommand, DecryptingCommand {
     let addition = "\(item.kind.noun) \"\(itemName)\" to \(UntrustedText.escaped(keychain.name))"
     let addedEntries = try keychain.apply(
       .add(item), isDryRun: dryRun.isOn,
-      Self.committedChange("an item was added to \(keychain.name)", on: keychain.name), in: session)
-    let portability = keychain.portability(of: addedEntries.first?.item ?? item)
-    try session.announce((dryRun.isOn ? "Would add " : "Added ") + addition + " (\(portability))\(keychain.ending).")
+      reportedAs: Self.committedChange("an item was added to \(keychain.name)", on: keychain.name), in: session)
+    let remark = keychain.remark(about: addedEntries.first?.item ?? item)
+    try session.announce((dryRun.isOn ? "Would add " : "Added ") + addition + " (\(remark))\(keychain.ending).")
     if keychain.undecryptableCount > 0 {
       session.info(
         "\(HumanReadable.count(keychain.undecryptableCount, "item")) in this keychain cannot be decrypted here, so Keyhaul "

@@ -53,7 +53,8 @@ struct ItemDelete: RunnableCommand, DecryptingCommand {
     }
     let clause = "\(items) \(entries.count == 1 ? "was" : "were") deleted from \(keychain.name)"
     _ = try keychain.apply(
-      .delete(entries), isDryRun: dryRun.isOn, ItemAdd.committedChange(clause, on: keychain.name), in: session)
+      .delete(entries), isDryRun: dryRun.isOn, reportedAs: ItemAdd.committedChange(clause, on: keychain.name),
+      in: session)
     if !dryRun.isOn {
       for entry in entries { session.debug("deleted \(ItemText.line(of: entry))") }
       try session.announce("Deleted \(items) from \(name)\(keychain.ending).")

@@ -86,7 +86,7 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
     let committedChange = ItemAdd.committedChange(clause, on: keychain.name)
     // Two items may get the same primary key, so the change is tested before the user is asked.
     if dryRun.isOn || entries.count > 1 {
-      _ = try keychain.apply(.update(entries, itemChanges), isDryRun: true, committedChange, in: session)
+      _ = try keychain.apply(.update(entries, itemChanges), isDryRun: true, reportedAs: committedChange, in: session)
     }
     if dryRun.isOn {
       try session.announce("Would change \(itemCountText) \(location):")
@@ -95,7 +95,7 @@ struct ItemUpdate: RunnableCommand, DecryptingCommand {
     }
     try session.confirm("Change \(itemCountText) \(location)?", action: "changing \(itemCountText) \(location)")
     let changedEntries = try keychain.apply(
-      .update(entries, itemChanges), isDryRun: false, committedChange, in: session)
+      .update(entries, itemChanges), isDryRun: false, reportedAs: committedChange, in: session)
     for entry in changedEntries { session.debug("changed \(ItemText.line(of: entry))") }
     // `ending` names the changed copy, if there is one.
     try session.announce("Changed \(itemCountText) \(location)\(keychain.ending).")
