@@ -20,7 +20,9 @@ public func SecKeyCreateSignature(
 ) -> CFData? {
   translatingErrors(to: error) { () throws(SecItemError) in
     let (material, scheme, digest) = try signatureInput(key, algorithm, .sign, dataToSign)
-    let signature = try translatingErrors { () throws(CertificateError) in try material.signature(of: digest, scheme) }
+    let signature = try translatingCertificateErrors { () throws(CertificateError) in
+      try material.signature(of: digest, scheme)
+    }
     return NSData(data: Data(signature))
   }
 }
@@ -41,7 +43,7 @@ public func SecKeyVerifySignature(
 ) -> Bool {
   translatingErrors(to: error) { () throws(SecItemError) in
     let (material, scheme, digest) = try signatureInput(key, algorithm, .verify, signedData)
-    let isValid = try translatingErrors { () throws(CertificateError) in
+    let isValid = try translatingCertificateErrors { () throws(CertificateError) in
       try material.verifies(Array(Data(referencing: signature)), of: digest, scheme)
     }
     guard isValid else { throw SecItemError(.verifyFailed, "the signature does not match the data") }
@@ -65,7 +67,8 @@ public func SecKeyCreateEncryptedData(
     let (material, scheme) = try encryptionKey(key, algorithm, .encrypt)
     let bytes = SensitiveBytes(copying: Array(Data(referencing: plaintext)))
     return NSData(
-      data: Data(try translatingErrors { () throws(CertificateError) in try material.encrypt(bytes, scheme) }))
+      data: Data(
+        try translatingCertificateErrors { () throws(CertificateError) in try material.encrypt(bytes, scheme) }))
   }
 }
 
@@ -85,7 +88,7 @@ public func SecKeyCreateDecryptedData(
 ) -> CFData? {
   translatingErrors(to: error) { () throws(SecItemError) in
     let (material, scheme) = try encryptionKey(key, algorithm, .decrypt)
-    let plaintext = try translatingErrors { () throws(CertificateError) in
+    let plaintext = try translatingCertificateErrors { () throws(CertificateError) in
       try material.decrypt(Array(Data(referencing: ciphertext)), scheme)
     }
     return plaintext.withBytes { NSData(data: Data($0)) }
@@ -96,10 +99,10 @@ public func SecKeyCreateDecryptedData(
 ///
 /// - Parameters:
 ///   - privateKey: The private key.
-///   - algorithm: The algorithm, with the digest if a key is derived.
+///   - algorithm: The algorithm. If it derives a key, it also names the digest.
 ///   - publicKey: The other side's public key.
-///   - parameters: For algorithms that derive a key: `SecKeyKeyExchangeParameter.requestedSize`, the number of bytes,
-///     and optionally `.sharedInfo`, data.
+///   - parameters: For algorithms that derive a key: `SecKeyKeyExchangeParameter.requestedSize` (the number of bytes)
+///     and, optionally, `.sharedInfo` (data).
 ///   - error: Receives `errSecParam` if the keys are not valid for the algorithm, or no size is given.
 /// - Returns: The shared secret or derived key, or `nil` if there is an error.
 public func SecKeyCopyKeyExchangeResult(
@@ -110,7 +113,7 @@ public func SecKeyCopyKeyExchangeResult(
     let (material, resolved) = try privateKey.resolvedAlgorithm(algorithm, .keyExchange)
     guard case .exchange(let digest) = resolved else { throw unsupported(algorithm) }
     let publicMaterial = try publicKey.material()
-    let secret = try translatingErrors { () throws(CertificateError) in
+    let secret = try translatingCertificateErrors { () throws(CertificateError) in
       try material.sharedSecret(with: publicMaterial)
     }
     guard let digest else { return secret.withBytes { NSData(data: Data($0)) } }
@@ -119,7 +122,7 @@ public func SecKeyCopyKeyExchangeResult(
       throw SecItemError(.parameter, "requestedSize, the number of bytes to derive, is missing")
     }
     let info = values["sharedInfo"]?.dataValue ?? []
-    let derived = try translatingErrors { () throws(CertificateError) in
+    let derived = try translatingCertificateErrors { () throws(CertificateError) in
       try X963KeyDerivation.derive(size, of: secret, digest, sharedInfo: info)
     }
     return derived.withBytes { NSData(data: Data($0)) }
@@ -128,7 +131,7 @@ public func SecKeyCopyKeyExchangeResult(
 
 /// Returns whether a key supports an operation with an algorithm.
 ///
-/// - Returns: `true` if it does. `false` also for algorithms with MD5 and for names that are not Apple's constants.
+/// - Returns: Whether it does. It is `false` for algorithms with MD5, and for names that are not Apple's constants.
 public func SecKeyIsAlgorithmSupported(
   _ key: SecKey, _ operation: SecKeyOperationType, _ algorithm: SecKeyAlgorithm
 ) -> Bool {
@@ -169,7 +172,10 @@ private func signatureInput(
   let bytes = Array(Data(referencing: data))
   switch input {
   case .message(let keyDigest):
-    return (material, scheme, try translatingErrors { () throws(CertificateError) in try keyDigest.digest(of: bytes) })
+    return (
+      material, scheme,
+      try translatingCertificateErrors { () throws(CertificateError) in try keyDigest.digest(of: bytes) }
+    )
   case .digest(let keyDigest):
     guard keyDigest.map({ $0.size == bytes.count }) ?? true else {
       throw SecItemError(.parameter, "the algorithm does not accept a digest of \(bytes.count) bytes")
@@ -187,7 +193,9 @@ private func encryptionKey(
   return (material, scheme)
 }
 
-private func translatingErrors<Value>(_ body: () throws(CertificateError) -> Value) throws(SecItemError) -> Value {
+private func translatingCertificateErrors<Value>(_ body: () throws(CertificateError) -> Value) throws(SecItemError)
+  -> Value
+{
   do throws(CertificateError) {
     return try body()
   } catch {

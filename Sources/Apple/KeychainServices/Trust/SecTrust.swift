@@ -46,7 +46,7 @@ extension SecTrust: SecurityObject {
 ///   - policies: A `SecPolicy`, or an array of policies that must all be met. The default is the basic policy.
 ///   - trust: Receives the object.
 /// - Returns: `errSecSuccess`; `errSecParam` if an object has another type or an array has too many or no elements.
-///   `trust` is not changed then.
+///   After an error, `trust` is unchanged.
 @discardableResult
 public func SecTrustCreateWithCertificates(
   _ certificates: CFTypeRef, _ policies: CFTypeRef?, _ trust: UnsafeMutablePointer<SecTrust?>
@@ -98,7 +98,7 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
   return errSecSuccess
 }
 
-/// Sets whether only the set anchors are trusted. This has no effect, because a virtual device has no other anchors.
+/// Sets whether only the custom anchors are trusted. This has no effect, because a virtual device has no other anchors.
 ///
 /// - Parameters:
 ///   - trust: The trust object, whose last result is discarded.
@@ -110,11 +110,11 @@ public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ anchorCertifi
   return errSecSuccess
 }
 
-/// Copies the set anchors.
+/// Copies the custom anchors, which `SecTrustSetAnchorCertificates` sets.
 ///
 /// - Parameters:
 ///   - trust: The trust object.
-///   - anchors: Receives an array of `SecCertificate` objects, or `nil` if no anchors are set.
+///   - anchors: Receives an array of `SecCertificate` objects, or `nil` if there are no custom anchors.
 /// - Returns: `errSecSuccess`.
 @discardableResult
 public func SecTrustCopyCustomAnchorCertificates(
@@ -154,7 +154,7 @@ public func SecTrustSetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: Bool
   return errSecSuccess
 }
 
-/// Copies whether certificates may be fetched.
+/// Gets whether certificates may be fetched.
 ///
 /// - Parameters:
 ///   - trust: The trust object.

@@ -10,8 +10,8 @@ extension FileSystem {
 
   /// Renames a file or directory to a new name that must not exist yet.
   ///
-  /// - Throws: `.fileExists` if the name exists. If the file system cannot check this in one call, the name is checked
-  ///   first, and a name that appears after the check is replaced.
+  /// - Throws: `.fileExists` if the name exists. If the file system cannot check and rename in one call, the check is
+  ///   made first, and a file that appears between the check and the renaming is replaced.
   package func rename(_ old: String, toNew new: String, in parent: borrowing OwnedFileDescriptor) throws(Errno) {
     let raw = parent.raw
     do throws(Errno) {
@@ -82,11 +82,11 @@ extension FileSystem {
   /// Returns the names in a directory, without `.` and `..`, in no particular order.
   package func names(in directory: borrowing OwnedFileDescriptor) throws(Errno) -> [Name] {
     let raw = directory.raw
-    let copy = try perform(.list) { _ in
+    let listedDirectory = try perform(.list) { _ in
       try SystemCalls.open(".", in: raw, .readOnly, [.directory, .closeOnExec])
     }
-    // Listing closes the descriptor, so it uses one of its own.
-    return try SystemCalls.names(ofClosing: copy)
+    // `names(ofClosing:)` closes its descriptor, so it gets one of its own.
+    return try SystemCalls.names(ofClosing: listedDirectory)
   }
 
   /// Removes a file, or a directory with everything in it, without following links. Does nothing if it does not exist.

@@ -6,7 +6,7 @@ internal import KeychainFormats
 ///
 /// Source: iphone-dataprotection, `keystore/keybag.py`.
 enum KeybagSignature {
-  /// Creates a random HMAC key of 32 bytes and returns it wrapped, 40 bytes.
+  /// Returns a random HMAC key of 32 bytes, wrapped with the device key (40 bytes).
   static func makeWrappedKey(
     deviceKey: DeviceKey, random: some RandomSource
   ) throws(DataProtectionError) -> [UInt8] {
