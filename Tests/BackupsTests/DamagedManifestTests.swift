@@ -39,6 +39,7 @@ struct DamagedManifestTests {
     return paths
   }
 
+  /// Returns the offsets of all pages except the first, which begins with the file's header.
   private func pageOffsets(in bytes: [UInt8]) -> StrideTo<Int> {
     stride(from: Self.pageByteCount, to: bytes.count, by: Self.pageByteCount)
   }
@@ -89,7 +90,7 @@ struct DamagedManifestTests {
   }
 
   @Test(
-    "A manifest with any damaged page has no additional rows (20 of 200 pages in a quick run)",
+    "A manifest with any damaged page has no additional rows (200 random damages, 20 in a quick run)",
     arguments: Cases.chosen(0..<200, quick: 20))
   func anyPage(seed: Int) throws {
     var bytes = try intactManifest()
@@ -104,7 +105,7 @@ struct DamagedManifestTests {
     do throws(KeyhaulError) {
       try database.forEachFile { _ in readCount += 1 }
     } catch {
-      // SQLite's check accepts a record with an inconsistent size.
+      // Opening may succeed and reading fail, because SQLite's check accepts a record whose size is wrong.
       #expect(error.category == .damaged)
     }
     #expect(readCount <= Self.rowCount)

@@ -17,7 +17,7 @@ struct BridgingTests {
     return try #require(result as? [String: Any])
   }
 
-  @Test("Strings, data, numbers, booleans, and dates are stored and returned unchanged")
+  @Test("Strings, data, numbers, booleans, and dates keep their values when they are stored and returned")
   func kinds() throws {
     let status = add([
       kSecAttrAccount as String: "Ännä 🔑", kSecAttrGeneric as String: Data([0, 1, 255]),
@@ -44,7 +44,8 @@ struct BridgingTests {
     #expect(attributes[kSecAttrAccessible as String] as? String == kSecAttrAccessibleWhenUnlocked as String)
   }
 
-  @Test("The return keys determine the type of a search's result, and the match limit determines if it is an array")
+  @Test(
+    "The return keys determine the type of a search's result, and the match limit determines whether it is an array")
   func shapes() throws {
     for name in ["a", "b"] {
       #expect(add([kSecAttrAccount as String: name, kSecValueData as String: Data(name.utf8)]) == errSecSuccess)

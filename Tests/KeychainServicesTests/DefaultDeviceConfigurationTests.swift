@@ -16,7 +16,7 @@ struct DefaultDeviceConfigurationTests {
   ]
 
   @Test("The property list sets the app and the access groups of the default device")
-  func propertyList() {
+  func propertyListSettings() {
     let configuration = DefaultDeviceConfiguration(environment: [:], propertyList: Self.propertyList)
     #expect(configuration.app == "org.example.app" && configuration.accessGroups == ["TEAM.shared", "TEAM.app"])
   }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("App directory")
 struct AppDirectoryTests {
-  private func app(_ group: String?, in directory: AppDirectory) -> AppName {
+  private func app(_ group: String?) -> AppName {
     directory.app(of: ItemDescriptor(undecryptable: .genericPassword, accessGroup: group))
   }
 
@@ -16,11 +16,11 @@ struct AppDirectoryTests {
 
   @Test("A team's group with an installed app's identifier belongs to that app")
   func ownGroup() {
-    #expect(app("ABCDE12345.org.example.chat", in: directory).displayName == "Example Chat")
+    #expect(app("ABCDE12345.org.example.chat").displayName == "Example Chat")
   }
 
   @Test(
-    "A group without an installed app is shown with its team and not as an app",
+    "A group without an installed app is shown by its own name, with its team if it has one",
     arguments: [
       ("ABCDE12345.org.example.chat.shared", "org.example.chat.shared (team ABCDE12345)"),
       ("ABCDE12345.org.example", "org.example (team ABCDE12345)"),
@@ -28,14 +28,14 @@ struct AppDirectoryTests {
       ("group.org.example.chat", "group group.org.example.chat"), ("org.example.chat", "group org.example.chat"),
       ("abcde12345.org.example.chat", "group abcde12345.org.example.chat"),
     ])
-  func unproven(group: String, displayName: String) {
-    let app = app(group, in: directory)
+  func groupsWithoutApp(group: String, displayName: String) {
+    let app = app(group)
     #expect(app.displayName == displayName && app.kind != .app)
   }
 
   @Test("An app group belongs to all apps whose entries list it")
   func appGroup() {
-    #expect(app("group.org.example", in: directory).displayName == "Example Mail, Tool")
+    #expect(app("group.org.example").displayName == "Example Mail, Tool")
   }
 
   /// The categories are Apple's genre IDs: 6000 Business, 6002 Utilities, 6005 Social Networking, 6012 Lifestyle and 6015

@@ -10,9 +10,9 @@ struct FolderSearchTests {
     let tree = try BackupTree()
     let outcome = try tree.sandbox.keyhaul("item find shelf --service chat.example --password-file .bp")
     #expect(outcome.status == 3, "\(outcome)")
-    let titles = outcome.output.split(separator: "\n").filter { $0.hasPrefix("shelf/") }
-    #expect(titles == ["shelf/one: 2 items", "shelf/three.tar.gz: 2 items"], "\(outcome)")
-    // `plain` has no password, so it is refused because a password was given.
+    let headings = outcome.output.split(separator: "\n").filter { $0.hasPrefix("shelf/") }
+    #expect(headings == ["shelf/one: 2 items", "shelf/three.tar.gz: 2 items"], "\(outcome)")
+    // `shelf/deep/plain` is not encrypted, and a password for an unencrypted backup is an error.
     #expect(outcome.errors.contains("2 of 4 backups have matching items; 1 could not be searched"), "\(outcome)")
     #expect(outcome.errors.contains("warning: shelf/deep/plain: "), "\(outcome)")
   }
@@ -35,7 +35,7 @@ struct FolderSearchTests {
       #expect(try document as NSDictionary == tree.sandbox.object(single.output) as NSDictionary, "\(path)")
     }
     let table = try tree.sandbox.keyhaul("\(line) --format csv")
-    // The titles, two items in each of two backups, and nothing after the last line end.
+    // The header, two items in each of two backups, and nothing after the last line end.
     let lines = table.output.components(separatedBy: "\r\n")
     #expect(table.status == 0 && lines.count == 6 && lines[0].hasPrefix("backup,kind,service,"), "\(table)")
     #expect(lines[1].hasPrefix("shelf/one,generic-password,chat.example,"), "\(table)")
@@ -45,8 +45,9 @@ struct FolderSearchTests {
     #expect(try tree.sandbox.devices.run("stat -c %a found.csv").output == "600\n")
   }
 
-  @Test("--reveal and --fields work with only one backup, and a search without a match exits with 4")
-  func refusals() throws {
+  @Test(
+    "In a folder, --reveal and --fields exit with 64, a search without a match with 4, one without a password with 3")
+  func exitCodes() throws {
     let tree = try BackupTree()
     try tree.sandbox.devices.run("rm -r shelf/deep/plain")
     for flag in ["--reveal --json", "--fields kind"] {

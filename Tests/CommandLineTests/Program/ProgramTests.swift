@@ -18,7 +18,7 @@ struct ProgramTests {
     for (arguments, lineCount) in cases {
       let outcome = try withProgram { try $0.run(arguments, environment: ["HOME": "", "KEYHAUL_HOME": ""]) }
       let lines = outcome.output.split(separator: "\n", omittingEmptySubsequences: false)
-      // After the last line break is an empty string.
+      // The last line ends with a line break, so there is one more string, which is empty.
       #expect(outcome.status == 0 && outcome.errors.isEmpty && lines.count == lineCount + 1)
       #expect(lines[0].wholeMatch(of: /keyhaul [0-9]+\.[0-9]+\.[0-9]+( \([0-9a-f]+(-changed)?\))?/) != nil)
       #expect(lines[0].hasPrefix("keyhaul \(Keyhaul.version)"))
@@ -29,7 +29,7 @@ struct ProgramTests {
 
   #if os(Linux)
     @Test("The program starts without loading libarchive")
-    func start() throws {
+    func startsWithoutLibarchive() throws {
       // With LD_DEBUG, glibc's loader reports each library that it loads.
       for arguments in [["--version"], ["explain", "locked"], ["device", "list"]] {
         let loaded = try withProgram { try $0.run(arguments, environment: ["LD_DEBUG": "files"]) }.errors
@@ -75,7 +75,7 @@ struct ProgramTests {
   @Test("A closed output ends the program silently, and a full disk is an error")
   func lostOutput() throws {
     try withProgram { program in
-      // The loop ends when the pipe is closed. A program that SIGPIPE ends has the exit code 141.
+      // The loop waits until the reader has closed the pipe. The exit code 141 is 128 + SIGPIPE.
       let waitForClosedPipe = "trap '' PIPE; while echo 2> /dev/null; do sleep 0.01; done; trap - PIPE"
       let closed = try program.shell("{ \(waitForClosedPipe); keyhaul completions bash; echo $? >&2; } | :")
       #expect(closed.errors == "141\n")
@@ -149,7 +149,7 @@ struct ProgramTests {
   }
 
   @Test("The parser's flags for completion scripts and manual pages work")
-  func otherTools() throws {
+  func parserFlags() throws {
     let script = try withProgram { try $0.run(["--generate-completion-script", "fish"]) }
     #expect(script.status == 0 && script.output.contains("keyhaul"))
     // The flag works after any command.
