@@ -85,7 +85,9 @@ struct EditableSimulator: PreloadedKeychain {
       let changedItem = try Self.translatingRuleErrors { () throws(KeychainRuleError) in
         try changes.applied(to: currentItem, now: now)
       }
-      if let key = try? PrimaryKey(of: changedItem), let tombstone = remainingTombstones.removeValue(forKey: key) {
+      if let key = try? PrimaryKey(of: changedItem), let tombstone = remainingTombstones.removeValue(forKey: key),
+        tombstone.rowID != entry.rowReference.rowID
+      {
         try keychain.remove(row: tombstone.rowID, of: changedItem.kind)
       }
       try keychain.replace(row: entry.rowReference.rowID, with: changedItem)
