@@ -244,6 +244,21 @@ struct SimulatorCommandTests {
     #expect(try sandbox.run("ls locked.db").status != 0)
   }
 
+  @Test("A tombstone in an exported keychain is not counted as an item, as in the device's own report")
+  func exportedTombstone() throws {
+    let sandbox = try DeviceSandbox()
+    // The description has 14 items and the tombstone of a deleted item.
+    try sandbox.run("keyhaul device create phone --from every-rule -q")
+    #expect(try sandbox.document("keyhaul device show phone --json")["items"] == 14)
+    let written = try sandbox.run("keyhaul device export phone -o phone.db")
+    #expect(
+      written.status == 0
+        && written.output.hasPrefix("Wrote 14 items and 1 tombstone of a deleted item from phone to phone.db, "),
+      "\(written)")
+    // The documented number in JSON is the number of rows.
+    #expect(try sandbox.document("keyhaul device export phone -o rows.db --json")["items"] == 15)
+  }
+
   @Test("A restore to a Simulator moves the items that a plan for a different device moves")
   func restored() throws {
     let sandbox = try Self.sandbox()

@@ -29,15 +29,21 @@ struct DeviceExport: RunnableCommand {
     try session.prepareOutput(output, inputs: device.files)
     let rows = try device.withSession(.reading) { openDevice in
       let rows = try openDevice.keychain.rows(includingTombstones: true, keys: openDevice.classKeys)
+      // A temporary fault, such as that of a locked device, ends the export. Rows with a permanent fault are left out.
       if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemError.unreadable(on: openDevice) }
       return rows
     }
     let items = rows.compactMap(\.item)
     try write(items, of: device.name, in: session)
-    let count = HumanReadable.count(items.count, "item")
+    let tombstoneCount = items.count { $0.isTombstone }
+    var counts = [HumanReadable.count(items.count - tombstoneCount, "item")]
+    if tombstoneCount > 0 {
+      counts.append(
+        HumanReadable.count(tombstoneCount, "tombstone of a deleted item", plural: "tombstones of deleted items"))
+    }
     try session.announce(
-      "Wrote \(count) from \(device.name) to \(output), a Simulator keychain for iOS 18 or later. The secrets in it are "
-        + "not encrypted.")
+      "Wrote \(HumanReadable.list(counts)) from \(device.name) to \(output), a Simulator keychain for iOS 18 or later. "
+        + "The secrets in it are not encrypted.")
     if session.isJSON {
       try session.writeDocument([
         "format": "device-export/1", "device": .string(device.name), "output": .string(output),
