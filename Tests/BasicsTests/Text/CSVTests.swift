@@ -13,6 +13,8 @@ struct CSVTests {
       ("+1|x", "'+1|x"), ("+ 1", "'+ 1"), ("+", "'+"),
       ("-1", "'-1"), ("@cmd", "'@cmd"), ("\tx", "'\tx"), ("\rx", "\"'\rx\""), ("a=b", "a=b"),
       (#"=HYPERLINK("x")"#, #""'=HYPERLINK(""x"")""#), ("＝1", "'＝1"),
+      // Each quote forms one `Character` with a mark after it or a letter before it.
+      ("a\"\u{301},b", "\"a\"\"\u{301},b\""), ("\u{D4E}\",b", "\"\u{D4E}\"\",b\""),
     ])
   func fields(text: String, expected: String) {
     #expect(CSV.line([text]) == expected + "\r\n")

@@ -61,14 +61,23 @@ struct CertificatesAndKeysTests {
     }
   }
 
-  @Test("A title line never looks like a PEM block")
-  func titles() throws {
-    let keyPair = try #require(try keyPairs().first)
-    var item = keyPair.privateItem
-    item[.label] = .string("x\n-----BEGIN PRIVATE KEY-----\u{1B}[31m\u{202E}")
+  /// U+0D4E, U+110BD and U+11A3A are letters and marks that form one `Character` with the hyphen after them (Unicode
+  /// Standard Annex #29, `Grapheme_Cluster_Break=Prepend`).
+  @Test(
+    "A title line never contains the start of a PEM block",
+    arguments: ["x\n", "", "----", "\u{D4E}", "\u{110BD}", "\u{11A3A}"])
+  func titlesLikeBlocks(start: String) throws {
+    var item = try #require(try keyPairs().first).privateItem
+    item[.label] = .string(start + "-----BEGIN PRIVATE KEY-----\u{1B}[31m\u{202E}")
     let export = ItemExport([item], as: .certificatesAndKeys)
-    #expect(export.text.components(separatedBy: "-----BEGIN").count == 2)
+    // The only start is that of the key itself.
+    #expect(export.text.unicodeScalars.ranges(of: "-----BEGIN".unicodeScalars).count == 1)
     #expect(!export.text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x202E })
+  }
+
+  @Test("The title of a key without a label is its application tag")
+  func applicationTag() throws {
+    var item = try #require(try keyPairs().first).privateItem
     item[.label] = nil
     item[.applicationTag] = .data(Array("com.example.tag".utf8))
     #expect(ItemExport([item], as: .certificatesAndKeys).text.hasPrefix("Title: com.example.tag\n"))

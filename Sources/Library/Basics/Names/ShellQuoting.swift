@@ -8,7 +8,7 @@ package enum ShellQuoting {
       (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         || "._/-:+,@%".utf8.contains(byte)
     }
-    return isPlain && !escaped.isEmpty ? escaped : "'" + escaped.replacing("'", with: #"'\''"#) + "'"
+    return isPlain && !escaped.isEmpty ? escaped : "'" + escaped.replacingScalars("'", with: #"'\''"#) + "'"
   }
 
   /// Returns a backup or device argument for use in another command.
@@ -21,6 +21,6 @@ package enum ShellQuoting {
   package static func argument(_ argument: String?, placeholder: String) -> String {
     guard let argument, !argument.isEmpty, UntrustedText.escaped(argument) == argument else { return placeholder }
     // Without the prefix, the command would read the path as a flag.
-    return quote(argument.hasPrefix("-") ? "./" + argument : argument)
+    return quote(argument.utf8.first == UInt8(ascii: "-") ? "./" + argument : argument)
   }
 }

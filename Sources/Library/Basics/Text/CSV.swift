@@ -61,7 +61,7 @@ package enum CSV {
   private static func field(_ text: String) -> String {
     let inertText = inert(text)
     guard inertText.unicodeScalars.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else { return inertText }
-    return "\"" + inertText.replacing("\"", with: "\"\"") + "\""
+    return "\"" + inertText.replacingScalars("\"", with: "\"\"") + "\""
   }
 }
 

@@ -126,6 +126,14 @@ extension String {
     return (compared ?? nil) ?? utf8.elementsEqual(other.utf8)
   }
 
+  /// Returns the text with every occurrence of some scalars replaced.
+  ///
+  /// `replacing` compares characters. It would not find a quotation mark before a combining mark such as U+0301 or after
+  /// a letter such as U+0D4E, because both form one `Character` with the quotation mark.
+  package func replacingScalars(_ scalars: String, with replacement: String) -> String {
+    String(unicodeScalars.replacing(scalars.unicodeScalars, with: replacement.unicodeScalars))
+  }
+
   /// Hashes the bytes, so that strings with the same bytes have the same hash.
   package func hashBytes(into hasher: inout Hasher) {
     let combined: Void? = utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }

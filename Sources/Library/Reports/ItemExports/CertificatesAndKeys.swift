@@ -41,7 +41,7 @@ extension ItemExportWriter {
     }
     var line = "Title: "
     line.unicodeScalars.append(contentsOf: visibleScalars)
-    text.append(line.replacing("-----", with: "- "))
+    text.append(line.replacingScalars("-----", with: "- "))
     text.append("\n")
   }
 
