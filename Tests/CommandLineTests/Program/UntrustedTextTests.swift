@@ -49,6 +49,17 @@ struct UntrustedTextTests {
     #expect(UntrustedText.escaped("abcdefghijk", columns: 10, ellipsis: "...") == "abcdefg...")
   }
 
+  @Test("A name with many marks on each letter ends with an ellipsis if it is cut", arguments: [1, 7, 8, 50])
+  func cutMarks(marksPerLetter: Int) {
+    let letter = "e" + String(repeating: "\u{301}", count: marksPerLetter)
+    let name = String(repeating: letter, count: 41)
+    for cutName in [UntrustedText.shortened(name, columns: 40), UntrustedText.escaped(name, columns: 40)] {
+      #expect(cutName.hasSuffix("…") && DisplayWidth.columns(of: cutName) <= 40)
+    }
+    // A name that fits is not cut.
+    #expect(UntrustedText.shortened(letter, columns: 40) == letter)
+  }
+
   @Test(
     "The measured width equals the width on a terminal",
     arguments: [("abc", 3), ("日本", 4), ("e\u{301}", 1), ("❤️", 2), ("👨", 2), ("ｆ", 2), ("ü", 1), ("", 0), ("한", 2)])

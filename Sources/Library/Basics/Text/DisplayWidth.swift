@@ -24,8 +24,12 @@ package enum DisplayWidth {
   }
 
   /// Returns the text, shortened to the given number of columns with an ellipsis at its end.
-  package static func cut(_ text: String, columns limit: Int, ellipsis: String) -> String {
-    guard columns(of: text) > limit else { return text }
+  ///
+  /// - Parameter isComplete: Whether the text is complete. If more text follows, it gets an ellipsis even if it fits.
+  package static func cut(
+    _ text: String, columns limit: Int, ellipsis: String, isComplete: Bool = true
+  ) -> String {
+    guard !isComplete || columns(of: text) > limit else { return text }
     let available = limit - columns(of: ellipsis)
     guard available > 0 else { return String(ellipsis.prefix(max(0, limit))) }
     var result = ""
@@ -83,13 +87,19 @@ extension UntrustedText {
   /// Returns the start of a name for an error's text. The name is not escaped, because an error's text is escaped when
   /// it is displayed.
   package static func shortened(_ text: String, columns: Int) -> String {
-    DisplayWidth.cut(String(text.unicodeScalars.prefix(columns * scalarsPerColumn)), columns: columns, ellipsis: "…")
+    let (start, isComplete) = start(of: text, columns: columns)
+    return DisplayWidth.cut(start, columns: columns, ellipsis: "…", isComplete: isComplete)
   }
 
   /// Returns a name, escaped and cut to a number of columns.
   package static func escaped(_ text: String, columns: Int, ellipsis: String = "…") -> String {
-    // One more column, so that a name that is too long gets an ellipsis.
-    let start = String(text.unicodeScalars.prefix((columns + 1) * scalarsPerColumn))
-    return DisplayWidth.cut(escaped(start), columns: columns, ellipsis: ellipsis)
+    let (start, isComplete) = start(of: text, columns: columns)
+    return DisplayWidth.cut(escaped(start), columns: columns, ellipsis: ellipsis, isComplete: isComplete)
+  }
+
+  /// Returns the part of a text that is processed for a number of columns, and whether it is the complete text.
+  private static func start(of text: String, columns: Int) -> (text: String, isComplete: Bool) {
+    let scalars = text.unicodeScalars.prefix(max(0, columns) * scalarsPerColumn)
+    return (String(scalars), scalars.endIndex == text.unicodeScalars.endIndex)
   }
 }
