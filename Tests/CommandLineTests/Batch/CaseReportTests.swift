@@ -109,6 +109,32 @@ struct CaseReportTests {
     #expect(comparison(12, changed: 1).sentence.hasPrefix("1 entry changed, appeared or disappeared"))
   }
 
+  @Test("Counts of backups in a case report are grouped, and a report without backups claims nothing")
+  func counts() {
+    func report(unchanged: Int, changed: Int, uncompared: Int) -> CaseReport {
+      func backups(_ count: Int, changedCount: Int = 0, reason: String? = nil) -> [CaseReport.ExaminedBackup] {
+        let backup = CaseReport.ExaminedBackup(
+          path: "b", result: .damaged, code: 13, headline: "", reason: nil, digest: nil, sealCode: nil, sealState: nil,
+          files: EvidenceComparison(
+            entryCount: 1, byteCount: 1, changedPaths: [], changedCount: changedCount, incompletenessReason: reason),
+          claims: [], warnings: [], document: nil)
+        return Array(repeating: backup, count: count)
+      }
+      let date = KeychainDate(secondsSinceReferenceDate: 0)
+      return CaseReport(
+        name: "c", examiner: "e", program: "keyhaul", folder: "f", command: [], started: date, ended: date,
+        backups: backups(unchanged) + backups(changed, changedCount: 1) + backups(uncompared, reason: "it is gone"))
+    }
+    let large = report(unchanged: 1_000, changed: 2_000, uncompared: 3_000)
+    #expect(
+      large.writingSentence
+        == "No change was found in the files of 1,000 of 6,000 backups. Files changed in 2,000; 3,000 could not be "
+        + "compared completely.")
+    #expect(large.verdict == "6,000 backups examined: 6,000 damaged.")
+    let empty = report(unchanged: 0, changed: 0, uncompared: 0)
+    #expect(empty.writingSentence == "No backup was examined." && empty.verdict == "No backup was examined.")
+  }
+
   @Test("The page of a case report names the backups, and escapes the names")
   func page() throws {
     let tree = try BackupTree()

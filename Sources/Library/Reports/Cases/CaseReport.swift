@@ -98,6 +98,7 @@ extension CaseReport {
 
   /// A sentence that states whether any of the backups changed during the examination.
   package var writingSentence: String {
+    guard !backups.isEmpty else { return "No backup was examined." }
     let changedCount = backups.count { $0.files.changedCount > 0 }
     let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.incompletenessReason != nil }
     if changedCount == 0, uncomparedCount == 0 {
@@ -105,13 +106,14 @@ extension CaseReport {
     }
     let unchangedCount = backups.count - changedCount - uncomparedCount
     return
-      "No change was found in the files of \(unchangedCount) of \(HumanReadable.count(backups.count, "backup")). "
-      + "Files changed in \(changedCount); \(uncomparedCount) could not be compared "
-      + "completely."
+      "No change was found in the files of \(HumanReadable.grouped(unchangedCount)) of "
+      + "\(HumanReadable.count(backups.count, "backup")). Files changed in \(HumanReadable.grouped(changedCount)); "
+      + "\(HumanReadable.grouped(uncomparedCount)) could not be compared completely."
   }
 
   /// The counts of the results: "12 backups examined: 9 unproven, 1 incomplete and 2 damaged."
   package var verdict: String {
+    guard !backups.isEmpty else { return "No backup was examined." }
     let countTexts = BackupResult.allCases.compactMap { result -> String? in
       let count = backups.count { $0.result == result }
       return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(result.rawValue)"
