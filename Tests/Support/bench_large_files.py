@@ -20,8 +20,10 @@ from bench_data import Workspace, parser, programs
 from bench_files import DOMAIN, random_blocks, timed
 from figures import Figures
 
-# The maximum ratio of Keyhaul's CPU time to openssl's, and the maximum seconds for a gigabyte in ten thousand files.
-MAX_EXPORT_RATIO, MAX_VERIFY_SECONDS = 1.1, 0.6
+# The maximum ratio of Keyhaul's CPU time to openssl's in an export.
+MAX_EXPORT_RATIO = 1.1
+# The maximum seconds for verifying this many megabytes in this many files.
+MAX_VERIFY_SECONDS, VERIFIED_MEGABYTES, VERIFIED_FILES = 0.6, 1_000, 10_000
 OPENSSL_DECRYPTION, OPENSSL_DIGESTS = "openssl enc -d", "openssl sha1"
 
 
@@ -76,7 +78,7 @@ def digests_problem(printed, paths):
 
 
 def measure(commands, checks, rounds):
-    """Return the runs of each command, by name. `checks` has the check of a command's work, if there is one."""
+    """Return the runs of each command, by name. `checks` maps names to functions that check a command's result."""
     runs = {}
     for _ in range(rounds):
         for name, command in commands.items():
@@ -137,8 +139,8 @@ def print_runs(task, runs):
 
 def main():
     arguments = parser(
-        "Measure the export of a large file and the verification of many files.", rounds=3, megabytes=1_000,
-        files=10_000).parse_args()
+        "Measure the export of a large file and the verification of many files.", rounds=3,
+        megabytes=VERIFIED_MEGABYTES, files=VERIFIED_FILES).parse_args()
     byte_count = arguments.megabytes * 1_000_000
     builds = {name: str(program.resolve()) for name, program in programs(arguments).items()}
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
@@ -155,7 +157,8 @@ def main():
         export_seconds["keyhaul"] / openssl_seconds, MAX_EXPORT_RATIO, "×",
         f"{export_seconds['keyhaul']:.2f} s (Keyhaul), {openssl_seconds:.2f} s (openssl)")
     title = f"verify of {arguments.megabytes:,} MB in {arguments.files:,} files"
-    limit = MAX_VERIFY_SECONDS * arguments.megabytes / 1_000
+    # Each byte and each file takes time, so the limit grows with the number that grew more.
+    limit = MAX_VERIFY_SECONDS * max(arguments.megabytes / VERIFIED_MEGABYTES, arguments.files / VERIFIED_FILES)
     figures.at_most(
         f"{title}: CPU time", verify_seconds["keyhaul"], limit, "s",
         f"openssl sha1 of the same files: {verify_seconds[OPENSSL_DIGESTS]:.2f} s")
