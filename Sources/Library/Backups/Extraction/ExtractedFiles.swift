@@ -126,13 +126,14 @@ package enum ExtractedFilesTable {
   }
 }
 
-/// Finishes the directories of a tree after their content is written: sets their times and permissions, and syncs them.
+/// Finishes the directories of a tree: sets their times and permissions, and syncs them. This happens after their content
+/// is written, because a new entry changes the time of its directory.
 struct ExtractedDirectories {
   private let job: ExtractionJob
 
   init(_ job: ExtractionJob) { self.job = job }
 
-  /// Finishes the directories, children first, because a change in a directory changes its time.
+  /// Finishes the directories, each before the directory that contains it.
   func finish() throws(KeyhaulError) {
     let reader = try job.list.reader()
     for index in job.plan.directories.indices.dropFirst().reversed() {
@@ -157,8 +158,8 @@ struct ExtractedDirectories {
     let (folder, system) = (job.folder, job.folder.system)
     let handle = try folder.openDirectory(ExtractionPaths.names(of: index, in: job.plan.directories))
     if let record {
-      // Only the owner can access a domain's directory. This protects its content, whatever permissions the content
-      // has.
+      // Only the owner can access a domain's directory. This protects the files in it, even if their own permissions
+      // let everyone read them.
       let isDomain = job.plan.directories[index].parent == 0
       try system.setPermissions(isDomain ? 0o700 : record.mode & 0o777 | 0o700, of: handle.descriptor)
       try system.setModificationTime(record.lastModified, of: handle.descriptor)
