@@ -21,7 +21,9 @@ package struct BackupFailure: Error, Sendable, Hashable {
     case notFound = 4
     /// The client broke the protocol.
     case protocolViolation = 100
+    /// A file of the client's backup, or of the device's staging folder, cannot be read.
     case cannotRead = 103
+    /// The client cannot write a file, or the device cannot read or write one of its own (see `explain MBErrorDomain/104`).
     case cannotWrite = 104
     case noSpace = 105
     /// There is no complete backup.
@@ -46,6 +48,7 @@ package struct BackupFailure: Error, Sendable, Hashable {
       case .wrongPassword: .wrongPassword
       case .locked: .deviceLocked
       case .damaged, .notFound: .noBackup
+      // The error may be about reading or writing. 104 stands for both.
       case .failed: .cannotWrite
       case .busy, .refused, .stalePlan, .usage: .other
       }
