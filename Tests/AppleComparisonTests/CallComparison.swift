@@ -27,7 +27,7 @@ struct CallComparison {
     var failure: (any Error)?
     for row in rows {
       do {
-        if let obstacle = keychain.obstacle(to: row) { throw NotRun(reason: obstacle) }
+        if let requirement = keychain.missingRequirement(of: row) { throw NotRun(reason: requirement) }
         try keychain.prepare(for: row)
         if let received = try Self.difference(of: row, with: keychain) {
           differences.append(Difference(row: row, received: received))
@@ -52,7 +52,7 @@ struct CallComparison {
       let status = try add(givenItem, to: keychain, &builder)
       guard status == errSecSuccess else { return "status \(status) for an item before the call" }
     }
-    try keychain.enterState(of: row)
+    try keychain.enterConditions(of: row)
     var result: CFTypeRef?
     let status = try keychain.run(as: row.app) {
       let query = try builder.dictionary(keychain.withGroups(row.query)) as CFDictionary
@@ -108,7 +108,7 @@ struct CallComparison {
       let row = difference.row
       lines += [
         "line \(row.line): \(row.rule)",
-        "  call: \(row.call) as \(row.app)\(row.device.map { ", \($0)" }.joined()): \(row.query)"
+        "  call: \(row.call) as \(row.app)\(row.conditions.map { ", \($0)" }.joined()): \(row.query)"
           + (row.changes.isEmpty ? "" : " with \(row.changes)"),
       ]
       if !row.given.isEmpty { lines.append("  before: \(row.given.joined(separator: " | "))") }

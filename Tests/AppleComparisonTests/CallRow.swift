@@ -8,8 +8,8 @@ struct CallRow: Sendable {
   let call: String
   /// The app that makes the call.
   let app: String
-  /// The state of the device and the user's answer, such as `locked` or `allow`.
-  let device: [String]
+  /// The conditions of the device and the user's answer, such as `locked` or `allow`.
+  let conditions: [String]
   /// The queries of the items that exist before the call.
   let given: [String]
   var query: String
@@ -40,7 +40,7 @@ struct CallRow: Sendable {
       guard fields.count == 9, let status = Int32(fields[6]) else { throw Malformed(line: index + 1) }
       return CallRow(
         line: index + 1, call: fields[0], app: fields[1],
-        device: fields[2].split(separator: " ").map(String.init),
+        conditions: fields[2].split(separator: " ").map(String.init),
         given: fields[3].split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }, query: fields[4],
         changes: fields[5], status: status, result: fields[7], rule: fields[8])
     }

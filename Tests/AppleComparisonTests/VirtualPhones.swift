@@ -27,15 +27,15 @@
       }
     }
 
-    func obstacle(to row: CallRow) -> String? {
+    func missingRequirement(of row: CallRow) -> String? {
       if row.app == "clip" { return "an App Clip" }
       return row.queries.contains("ctx:deny") ? "a context whose user has refused before" : nil
     }
 
     mutating func prepare(for row: CallRow) throws {
-      let passcode = row.device.contains("no-passcode") ? nil : Phone.standardPasscode
+      let passcode = row.conditions.contains("no-passcode") ? nil : Phone.standardPasscode
       client =
-        if row.device.contains("syncing") {
+        if row.conditions.contains("syncing") {
           try KeychainClient.onNewDevice(
             app: "mail", accessGroups: ["TEAM.mail", "TEAM.shared"], passcode: passcode ?? "",
             options: DeviceOptions(isSyncing: true))
@@ -44,11 +44,11 @@
         }
     }
 
-    func enterState(of row: CallRow) throws {
+    func enterConditions(of row: CallRow) throws {
       let phone = try phone
-      phone.authenticationOutcome = row.device.compactMap { Self.answers[$0] }.first ?? .unavailable
-      if row.device.contains("locked") { try phone.lock() }
-      if row.device.contains("boot") { try phone.restart() }
+      phone.authenticationOutcome = row.conditions.compactMap { Self.answers[$0] }.first ?? .unavailable
+      if row.conditions.contains("locked") { try phone.lock() }
+      if row.conditions.contains("boot") { try phone.restart() }
     }
 
     func withGroups(_ text: String) -> String { text }
