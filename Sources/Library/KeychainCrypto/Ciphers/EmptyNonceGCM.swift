@@ -1,7 +1,7 @@
 import Basics
 
-/// Converts AES-256-GCM with the all-zero nonce of 12 bytes to AES-256-GCM with an empty nonce (IV). Backups use an empty
-/// nonce, which OpenSSL rejects.
+/// Converts the output of AES-256-GCM with the all-zero nonce of 12 bytes to the output with an empty nonce (IV). Backups
+/// use an empty nonce, which OpenSSL rejects.
 ///
 /// For a nonce that is not 96 bits long, GCM starts its counter at a hash of the nonce (NIST SP 800-38D §7.1). For the
 /// empty nonce, the counter starts at block 0. For the all-zero nonce, it starts at block 1. Let E(n) be the encryption of
@@ -16,14 +16,14 @@ struct EmptyNonceGCM {
   static let allZeroNonce = [UInt8](repeating: 0, count: 12)
   private static let blockSize = 16
 
-  /// E(0) and E(1), valid only during `withKey`.
+  /// E(0) and E(1), valid only during `withBlocks`.
   private let blocks: UnsafeRawBufferPointer
 
   /// Calls `body` with the two blocks, and overwrites them afterwards.
   ///
   /// - Parameter cipher: AES-256-ECB for encryption.
-  static func withKey<Result>(
-    _ key: borrowing Secret, _ cipher: borrowing CipherContext,
+  static func withBlocks<Result>(
+    of key: borrowing Secret, _ cipher: borrowing CipherContext,
     _ body: (EmptyNonceGCM) throws(DataProtectionError) -> Result
   ) throws(DataProtectionError) -> Result {
     try key.withBytes { (bytes) throws(DataProtectionError) in try cipher.begin(key: bytes) }

@@ -63,7 +63,7 @@ struct ItemCipher: ~Copyable {
   borrowing func sealWithEmptyNonce(
     _ plaintext: SensitiveBytes, key: borrowing Secret
   ) throws(DataProtectionError) -> Sealed {
-    try EmptyNonceGCM.withKey(key, blockEncryption) { (converter) throws(DataProtectionError) in
+    try EmptyNonceGCM.withBlocks(of: key, blockEncryption) { (converter) throws(DataProtectionError) in
       // OpenSSL rejects an empty nonce. So this gets the key stream of the all-zero nonce, by encrypting zeros, and converts
       // it to the key stream of the empty nonce. The bytes of a new `SensitiveBytes` are zeros.
       try key.withBytes { (bytes) throws(DataProtectionError) in
@@ -92,7 +92,7 @@ struct ItemCipher: ~Copyable {
   borrowing func openWithEmptyNonce(
     _ sealed: Sealed, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {
-    try EmptyNonceGCM.withKey(key, blockEncryption) { (converter) throws(DataProtectionError) in
+    try EmptyNonceGCM.withBlocks(of: key, blockEncryption) { (converter) throws(DataProtectionError) in
       let allZeroNonceSealed = Sealed(ciphertext: sealed.ciphertext, tag: converter.converted(tag: sealed.tag))
       var isIntact = false
       let plaintext = try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
