@@ -127,12 +127,12 @@ struct CaseReportTests {
     }
     let large = report(unchanged: 1_000, changed: 2_000, uncompared: 3_000)
     #expect(
-      large.writingSentence
+      large.changeSentence
         == "No change was found in the files of 1,000 of 6,000 backups. Files changed in 2,000; 3,000 could not be "
         + "compared completely.")
     #expect(large.verdict == "6,000 backups examined: 6,000 damaged.")
     let empty = report(unchanged: 0, changed: 0, uncompared: 0)
-    #expect(empty.writingSentence == "No backup was examined." && empty.verdict == "No backup was examined.")
+    #expect(empty.changeSentence == "No backup was examined." && empty.verdict == "No backup was examined.")
   }
 
   @Test("The page of a case report names the backups, and escapes the names")
@@ -170,7 +170,7 @@ struct CaseReportTests {
     let page = try CasePage(report, program: "keyhaul").html()
     #expect(!page.contains("<script") && !page.contains("\u{202E}") && !page.contains("\u{1B}"))
     #expect(page.contains("&lt;script&gt;"))
-    #expect(report.writingSentence.contains("Files changed in 1"))
+    #expect(report.changeSentence.contains("Files changed in 1"))
   }
 
   @Test("A file that changes during the examination is named")

@@ -32,8 +32,8 @@ package struct CasePage: HTMLPage {
       page.newLine()
       page.element("section") { page in
         page.element("h2", "Whether anything was written to the backups")
-        page.element("p", report.writingSentence)
-        page.element("p", CaseReport.writingMethod)
+        page.element("p", report.changeSentence)
+        page.element("p", CaseReport.changeCheckMethod)
       }
       page.newLine()
       page.element("section") { page in

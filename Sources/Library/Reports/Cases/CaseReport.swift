@@ -54,6 +54,7 @@ package struct CaseReport: Sendable {
     package let sealCode: String?
     /// The state of the seal according to the command: "intact", "broken", "missing" or "unchecked".
     package let sealState: String?
+    /// The comparison of the backup's files before and after the examination.
     package let files: EvidenceComparison
     /// The properties that the backup states about itself.
     package let claims: [(name: String, value: String)]
@@ -91,13 +92,13 @@ extension CaseReport {
     + "a line feed. The lines are sorted by path."
 
   /// An explanation of how Keyhaul checks that the examination did not write to the backups.
-  package static let writingMethod =
+  package static let changeCheckMethod =
     "Keyhaul opens backups for reading only. Before and after it read each backup, it compared the names, sizes, "
     + "permissions, inode numbers and change times of the backup's files and folders, as the file system reports them. "
     + "It did not compare access times, which reading may change, or the bytes of files that it did not read."
 
   /// A sentence that states whether any of the backups changed during the examination.
-  package var writingSentence: String {
+  package var changeSentence: String {
     guard !backups.isEmpty else { return "No backup was examined." }
     let changedCount = backups.count { $0.files.changedCount > 0 }
     let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.incompletenessReason != nil }
@@ -128,8 +129,8 @@ extension CaseReport {
       "started": .string(Timestamp.text(of: started)),
       "ended": .string(Timestamp.text(of: ended)),
       "writing": [
-        "method": .string(Self.writingMethod), "unchanged": .boolean(backups.allSatisfy(\.files.isUnchanged)),
-        "sentence": .string(writingSentence),
+        "method": .string(Self.changeCheckMethod), "unchanged": .boolean(backups.allSatisfy(\.files.isUnchanged)),
+        "sentence": .string(changeSentence),
       ],
       "backups": .array(backups.map(Self.json)),
     ]

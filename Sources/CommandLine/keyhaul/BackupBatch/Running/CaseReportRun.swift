@@ -54,7 +54,7 @@ struct CaseReportRun<Command: BatchCommand> {
     }
     // With `--json`, the document also goes to standard output.
     if session.isJSON { try session.writeDocument(report.json) }
-    for line in [summary.sentence] + summary.remarks + [report.writingSentence] { session.info(line) }
+    for line in [summary.sentence] + summary.remarks + [report.changeSentence] { session.info(line) }
     session.info("Wrote \(UntrustedText.escaped(request.output)).")
     return summary.status
   }
