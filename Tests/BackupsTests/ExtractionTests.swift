@@ -63,7 +63,7 @@ struct ExtractionTests {
     #expect(try entries(in: directory, "out") == Self.expected)
     #expect(result.fileCount == 5 && result.linkCount == 1 && result.keptCount == 0 && result.isComplete)
     #expect(result.byteCount == 300_014 && result.directoryCount == 4 && result.renamedCount == 0)
-    #expect(result.digests == [.right: 5])
+    #expect(result.digests == [.matches: 5])
     let attributes = try FileManager.default.attributesOfItem(atPath: directory.path("out/HomeDomain/Library"))
     #expect((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_500_000_000)
     let link = try FileManager.default.attributesOfItem(atPath: directory.path("out/HomeDomain/Library/link"))
@@ -292,7 +292,7 @@ struct ExtractionTests {
     ])
     try backup.write(to: directory)
     let result = try Self.extract(backup, directory)
-    #expect(result.digests == [.right: 2, .differs: 1, .none: 1])
+    #expect(result.digests == [.matches: 2, .differs: 1, .none: 1])
     #expect(result.differingFiles == ["HomeDomain/wrong"] && !result.isComplete && result.faults.isEmpty)
   }
 

@@ -9,7 +9,7 @@ package struct ExtractedFiles: Sendable {
   package enum DigestStatus: String, Sendable, CaseIterable {
     /// Every digest matches. The list records the digest of the stored bytes or of the plaintext, and the seal records
     /// the digest of the stored bytes.
-    case right
+    case matches = "right"
     /// A digest differs, so the file is not the one that was backed up.
     case differs
     /// Neither the list nor the seal has a digest, so changes cannot be detected.

@@ -246,7 +246,7 @@ extension ExtractionWorker {
   /// Returns whether the file that was read matches its digests in the list and the seal, as a verification does.
   private func digestStatus(of reading: PayloadReader.Reading) -> ExtractedFiles.DigestStatus {
     switch reading.isUnchanged {
-    case true?: .right
+    case true?: .matches
     case false?: .differs
     case nil: .none
     }

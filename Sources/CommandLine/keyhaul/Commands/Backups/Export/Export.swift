@@ -146,8 +146,8 @@ struct Export: RunnableCommand, DecryptingCommand {
     _ backup: ResolvedBackup, _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
     let loaded = try backup.open(storage: accessOptions.storage, in: session)
-    // Without --reveal, a user who must type the password is not asked for it in vain. If the password need not be typed,
-    // Keyhaul first reads the items, so that the error can state the number of secrets.
+    // Does not ask for a password if the export will be refused anyway, because it needs --reveal. If the password need
+    // not be typed, Keyhaul first reads the items, so that the error can state the number of secrets.
     let passwordSource = try accessOptions.password.source(environment: session.environment)
     let isPrompted = loaded.archive.isEncrypted && passwordSource == .prompt
     if isPrompted, !reveal, format.needsSecrets {
@@ -238,7 +238,7 @@ struct Export: RunnableCommand, DecryptingCommand {
       "\(verb) \(HumanReadable.count(items.count, format.noun)) from \(UntrustedText.escaped(items.name)) to "
       + "\(UntrustedText.escaped(Self.outputName(output)))\(secretNote(items, format))."
     let deletion = output == "-" || dryRun.isOn ? nil : items.deletionSentence
-    let sentences = [sentence] + [items.balance, items.filesSentence, deletion].compactMap(\.self)
+    let sentences = [sentence] + [items.balanceSentence, items.filesSentence, deletion].compactMap(\.self)
     try announce(sentences.joined(separator: " "), in: session)
     if items.isFromBackup { session.info(BackupBlindSpots.line) }
     items.warn(in: session)

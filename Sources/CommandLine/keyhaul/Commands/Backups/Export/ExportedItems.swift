@@ -117,7 +117,7 @@ struct ExportedItems {
 
   /// A sentence such as "Of 18 items, 11 are in it, 3 are of other kinds and 4 cannot be written as csv."; `nil` if all
   /// items were written or the format is a document. The first number is the sum of the other numbers.
-  var balance: String? {
+  var balanceSentence: String? {
     guard let writtenItemCounts, writtenItemCounts.count < readCounts.count else { return nil }
     let omitted = omittedCounts
     let kinds = format.containsWholeKinds ? " (\(otherKindsText))" : ""
@@ -139,7 +139,7 @@ struct ExportedItems {
     count == 0 ? nil : "\(HumanReadable.grouped(count)) \(count == 1 ? singular : plural)"
   }
 
-  /// The numbers of `balance` as JSON; empty for a document. `total` is the sum of the other numbers.
+  /// The numbers of `balanceSentence` as JSON; empty for a document. `total` is the sum of the other numbers.
   var balanceFields: [(String, JSONValue)] {
     guard let writtenItemCounts else { return [] }
     let omitted = omittedCounts

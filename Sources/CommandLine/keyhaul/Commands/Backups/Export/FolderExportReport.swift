@@ -67,7 +67,7 @@ struct FolderExportReport {
 
   /// Returns a line about how many files match their digests, and how many have no digest.
   private func digestText(_ files: ExtractedFiles) -> String {
-    let matchingCount = files.digests[.right, default: 0]
+    let matchingCount = files.digests[.matches, default: 0]
     let countWithoutDigest = files.digests[.none, default: 0]
     var parts = ["digests of \(HumanReadable.count(matchingCount, "file")) match"]
     if countWithoutDigest > 0 {
