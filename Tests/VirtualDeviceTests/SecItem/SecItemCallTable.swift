@@ -12,7 +12,7 @@ struct SecItemCallRow: CustomStringConvertible, Sendable {
   let call: String
   let app: String
   /// A lock state, and optionally `no-passcode`, `syncing` or the user's answer, separated by spaces.
-  let device: [String]
+  let conditions: [String]
   /// Queries for items that `mail`, or the app in `app>query`, has added before.
   let given: [String]
   let query: String
@@ -43,7 +43,7 @@ struct SecItemCallRow: CustomStringConvertible, Sendable {
     line = number
     call = fields[0]
     app = fields[1]
-    device = fields[2].split(separator: " ").map(String.init)
+    conditions = fields[2].split(separator: " ").map(String.init)
     given = fields[3].split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
     query = fields[4]
     changes = fields[5]

@@ -19,8 +19,8 @@ struct SecItemCallTests {
 
   @Test("A call has the status and the result in the table", arguments: rows)
   func call(_ row: SecItemCallRow) throws {
-    let phone = try SecItemPhone(passcode: row.device.contains("no-passcode") ? "" : "1234")
-    phone.isSyncing = row.device.contains("syncing")
+    let phone = try SecItemPhone(passcode: row.conditions.contains("no-passcode") ? "" : "1234")
+    phone.isSyncing = row.conditions.contains("syncing")
     var reader = SecItemQueryReader()
     for (index, text) in row.given.enumerated() {
       // A query, or `app>query`.
@@ -31,8 +31,8 @@ struct SecItemCallTests {
       let reference = try phone.add(query, as: app)
       if index == 0 { reader.reference = try #require(reference?.dataValue) }
     }
-    phone.answer = row.device.compactMap(AuthenticationOutcome.init(rawValue:)).first ?? .unavailable
-    try phone.enter(row.device.compactMap(SecItemPhone.State.init(rawValue:)).first ?? .unlocked)
+    phone.answer = row.conditions.compactMap(AuthenticationOutcome.init(rawValue:)).first ?? .unavailable
+    try phone.enter(row.conditions.compactMap(SecItemPhone.State.init(rawValue:)).first ?? .unlocked)
 
     let query = try reader.query(row.query)
     let changes = try reader.query(row.changes)
@@ -49,9 +49,9 @@ struct SecItemCallTests {
     if !row.result.isEmpty { #expect(shape(of: result) == row.result, "\(row)") }
   }
 
-  /// Returns a description of a result: `nothing`, `data:` with the text of a secret, `empty-data`, `ref` with the byte
-  /// count and the class of a persistent reference, `dictionary` with its special keys, `list` with the count and the
-  /// first element, or a reference's own description.
+  /// Returns a description of a result: `nothing`, `data:` with the text of a secret, `empty-data`, a persistent reference
+  /// such as `ref20 genp`, `dictionary` with its special keys, `list` with the count and the first element, or a
+  /// reference's own description.
   private func shape(of value: SecItemValue?) -> String {
     switch value {
     case nil: return "nothing"
