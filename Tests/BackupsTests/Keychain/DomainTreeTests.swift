@@ -47,7 +47,7 @@ struct DomainTreeTests {
     #expect(depth == min(requested, DomainTree.maximumDepth))
   }
 
-  @Test("Each file is in its own directory, in any order of the manifest")
+  @Test("Each file is counted in the directory that contains it, in any order of the manifest")
   func directories() throws {
     let root = try tree([
       .init("Library/a", bytes(1)), .init("Library/b", bytes(2)), .init("Library2/c", bytes(4)), .init("d", bytes(8)),
@@ -88,7 +88,7 @@ struct DomainTreeTests {
     _ = try fileList.listing { (file, location) throws(KeyhaulError) in index.add(file, at: location) }
     let reader = try fileList.reader()
     let names = try index.inOrder.map { location in try reader.file(at: location)?.relativePath }
-    // The domain's directory is first. Files of a directory are in the manifest's order.
+    // Within a domain, the files at its top level come first. Files of a directory are in the manifest's order.
     #expect(names == ["Documents/c", "top", "a/b/deep", "b/z", "b/a"])
   }
 

@@ -80,31 +80,31 @@ struct SealCommandTests {
     #expect(try sandbox.keyhaul("seal plain --password-file .bp").status == 14)
   }
 
-  /// Returns a sandbox with the backups `all/sealed` and `all/without`, which has no seal.
-  private func sandboxWithBoth() throws -> PhoneSandbox {
+  /// Returns a sandbox with the backups `all/sealed` and `all/unsealed`, which has no seal.
+  private func sandboxWithSealedAndUnsealed() throws -> PhoneSandbox {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
-    try sandbox.devices.run("mkdir all; cp -R b all/sealed; cp -R b all/without; rm all/without/Keyhaul.seal")
+    try sandbox.devices.run("mkdir all; cp -R b all/sealed; cp -R b all/unsealed; rm all/unsealed/Keyhaul.seal")
     return sandbox
   }
 
   @Test("Verify --sealed exits with 3 if there is no seal, and with 13 if the backup is damaged too")
   func missing() throws {
-    let sandbox = try sandboxWithBoth()
-    let line = "verify all/without --password-file .bp"
+    let sandbox = try sandboxWithSealedAndUnsealed()
+    let line = "verify all/unsealed --password-file .bp"
     #expect(try sandbox.keyhaul(line).status == 0)
     let missing = try sandbox.keyhaul("\(line) --sealed")
     #expect(missing.status == 3)
     #expect(unwrapped(missing.output).hasSuffix("It has no seal, so a removed seal would go unnoticed."), "\(missing)")
     #expect(try sandbox.keyhaul("verify all/sealed --password-file .bp --sealed").status == 0)
-    #expect(try sandbox.keyhaul("verify all/without --quick --sealed").status == 3)
+    #expect(try sandbox.keyhaul("verify all/unsealed --quick --sealed").status == 3)
     #expect(try sandbox.object(sandbox.keyhaul("\(line) --json").output)["seal"] as? String == "missing")
-    try sandbox.write([0], to: "all/without/Manifest.db", keepingSeal: true)
+    try sandbox.write([0], to: "all/unsealed/Manifest.db", keepingSeal: true)
     #expect(try sandbox.keyhaul("\(line) --sealed").status == 13)
   }
 
   @Test("Results of several backups show which of them have a seal")
   func severalBackups() throws {
-    let sandbox = try sandboxWithBoth()
+    let sandbox = try sandboxWithSealedAndUnsealed()
     for (flags, sealColumn) in [
       ("--password-file .bp", ["intact", "missing"]), ("--quick", ["unchecked", "missing"]),
     ] {
@@ -121,7 +121,7 @@ struct SealCommandTests {
     #expect(chosenFields.status == 3)
     #expect(
       chosenFields.output.filter { !$0.isWhitespace }
-        == #"[{"name":"sealed","code":0,"has_seal":true},{"name":"without","code":3,"has_seal":false}]"#)
+        == #"[{"name":"sealed","code":0,"has_seal":true},{"name":"unsealed","code":3,"has_seal":false}]"#)
     for line in ["inspect all", "plan all"] {
       let results = try sandbox.keyhaul("\(line) --password-file .bp --format ndjson").output
       #expect(results.contains(#""has_seal":true"#) && results.contains(#""has_seal":false"#), "\(line): \(results)")
@@ -222,7 +222,7 @@ struct SealCommandTests {
     try sandbox.write(Array((lines.joined(separator: "\n") + "\n").utf8), to: "b/Keyhaul.seal", keepingSeal: true)
   }
 
-  @Test("A changed seal is reported first, and then each file that no longer matches it, once")
+  @Test("A changed seal is reported first, then each file that does not match it; each is reported once")
   func changedSeal() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     var seal = try sandbox.read("b/Keyhaul.seal")
@@ -253,7 +253,7 @@ struct SealCommandTests {
     }
   }
 
-  @Test("If Manifest.plist is cut off, the seal made with a password is not reported as contradicting it")
+  @Test("If Manifest.plist is cut off, inspect does not say that a seal made with a password contradicts it")
   func unreadableManifest() throws {
     let sandbox = try PhoneSandbox(backedUpTo: "b/")
     try sandbox.write(Array(sandbox.read("b/Manifest.plist").prefix(900)), to: "b/Manifest.plist", keepingSeal: true)

@@ -4,7 +4,7 @@ import Reports
 /// The table of items that the `item` commands print.
 enum FoundItemTable {
   /// Returns the table. If the table is too wide, it shows dates without times, so that names are not cut. If the table
-  /// is still too wide, it also shows codes for classes.
+  /// is still too wide, it also abbreviates the protection classes.
   static func table(of rows: [KeychainEntry], style: TextStyle) -> Table {
     let longTables = [LocalTimeFormat.local, LocalTimeFormat.localDay].map {
       table(of: rows, isShort: false, formatDate: $0)

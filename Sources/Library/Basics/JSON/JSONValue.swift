@@ -6,7 +6,7 @@ package enum JSONValue: Sendable {
   case integer(Int64)
   case number(Double)
   case string(String)
-  /// A secret that is written as a string from memory that is wiped. Parsing never creates this case.
+  /// A secret, written as a string. Its memory is wiped. Parsing never creates this case.
   case sensitive(SensitiveBytes, SensitiveEncoding)
   case array([JSONValue])
   /// An array whose elements are created one by one, on each access.

@@ -8,6 +8,7 @@ import Foundation
 struct Benchmarks {
   static func main() throws {
     let arguments = Array(CommandLine.arguments.dropFirst())
+    // This program starts itself with one of these three arguments, to measure or to prepare data in another process.
     if arguments.first == ManyItemsBenchmark.argument {
       return try ManyItemsBenchmark.run(Array(arguments.dropFirst()))
     }
@@ -31,8 +32,7 @@ struct Benchmarks {
 
   private typealias Group = (name: String, figures: () throws -> [Figure])
 
-  /// Measures each group in its own process, because the memory of the parent counts in the peak memory of a program that
-  /// it starts.
+  /// Measures each group in its own process, because the peak memory of a started program includes that of its parent.
   ///
   /// - Returns: Whether all groups passed.
   private static func measureInOtherProcesses(_ names: [String], program: String) -> Bool {

@@ -37,12 +37,12 @@ final class ResumeLog: Sendable {
   /// - Parameters:
   ///   - path: The path of the file.
   ///   - verb: The name of the command. Results of other commands are ignored.
-  ///   - parameters: The accepted values of `BatchResult.parameters`: with and without an available password. Results
-  ///     with other parameters are ignored.
+  ///   - parameters: The accepted values of `BatchResult.parameters`: that of a run with a password, and that of a run
+  ///     without one. Results with other parameters are ignored.
   ///   - inputsDigest: The digest of the inputs (`ResumeCondition.digest`).
   ///   - maximumLineByteCount: The maximum length of a line, in bytes.
   /// - Throws: `.refused` for a file with other content or a longer line, which stays unchanged; `.busy` if another run
-  ///   uses the file; `.failed` if the file cannot be opened or read, or if no line end can be added to its last line.
+  ///   uses the file; `.failed` if the file cannot be opened or read, or if a missing line end cannot be written.
   init(
     _ path: String, verb: String, parameters: Set<[String]>, inputsDigest: String,
     maximumLineByteCount: Int = ResumeLog.maximumLineByteCount
@@ -74,8 +74,8 @@ final class ResumeLog: Sendable {
     if lines.endsWithinLine { try write(missingStart + [UInt8(ascii: "\n")]) }
   }
 
-  /// Returns the bytes that an unreadable first line lacks to begin like a result. With them, the next run accepts the
-  /// file.
+  /// Returns the bytes to append to a first line that was cut off, so that it begins with `lineStart`. With them, the next
+  /// run accepts the file.
   ///
   /// - Returns: The bytes, or no bytes if the line's start is complete.
   /// - Throws: `.refused` if the line does not begin like a result.

@@ -1,7 +1,7 @@
 import KeyhaulKit
 import SystemPackage
 
-/// Reads a secret from a descriptor, up to the end.
+/// Reads secrets from file descriptors into memory that is wiped.
 enum SecretReader {
   /// The largest password, passcode or item secret, in bytes.
   static let maximumByteCount = 1_048_576
