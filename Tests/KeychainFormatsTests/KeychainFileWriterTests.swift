@@ -77,7 +77,7 @@ struct KeychainFileWriterTests {
   ///
   /// The expected numbers of objects are from files that plistlib wrote.
   @Test(
-    "Python's plistlib reads the same entries at all sizes at which arrays or references change their form",
+    "Python's plistlib reads the same entries at sizes at which arrays or references change their form",
     arguments: [
       (30, uuid, 14, 94, 1), (31, uuid, 15, 96, 1), (90, nil, 44, 255, 1), (90, "genp", 44, 256, 1),
       (90, uuid, 44, 257, 2), (511, uuid, 255, 1397, 2), (512, uuid, 256, 1399, 2), (24_187, nil, 12_093, 65_535, 2),

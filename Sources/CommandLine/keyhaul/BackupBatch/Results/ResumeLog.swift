@@ -37,8 +37,8 @@ final class ResumeLog: Sendable {
   /// - Parameters:
   ///   - path: The path of the file.
   ///   - verb: The name of the command. Results of other commands are ignored.
-  ///   - parameters: The accepted values of `BatchResult.parameters`: that of a run with a password, and that of a run
-  ///     without one. Results with other parameters are ignored.
+  ///   - parameters: The two accepted values of `BatchResult.parameters`: for a run with an available password, and for a
+  ///     run without one. Results with other parameters are ignored.
   ///   - inputsDigest: The digest of the inputs (`ResumeCondition.digest`).
   ///   - maximumLineByteCount: The maximum length of a line, in bytes.
   /// - Throws: `.refused` for a file with other content or a longer line, which stays unchanged; `.busy` if another run

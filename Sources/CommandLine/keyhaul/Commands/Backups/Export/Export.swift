@@ -79,6 +79,7 @@ struct Export: RunnableCommand, DecryptingCommand {
       throw CommandError.usage(
         "--domain is given twice", why: "-o names one file", try: "--files DIR for all of them")
     }
+    // A file of the backup may itself be an HTML file, and some formats create a page without --format html.
     let checksFileName = domain.isEmpty && !ExportFormat.writesPage(common, output: output)
     if checksFileName { try common.check(output: output) } else { try common.check() }
     if let domain = domain.first { return try SingleFileExport(self, domain: domain).run(in: session) }
