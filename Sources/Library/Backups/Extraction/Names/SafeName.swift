@@ -93,10 +93,14 @@ enum SymlinkPolicy {
   /// - Parameter depth: The number of directories between the folder and the link, including the domain.
   static func staysInside(_ target: String, depth: Int) -> Bool {
     guard !target.isEmpty, target.utf8.count <= maximumByteCount, !target.utf8.contains(0) else { return false }
-    let components = target.split(separator: "/", omittingEmptySubsequences: false)
-    let isAbsolute = components.first == ""
+    // The components are compared as bytes, as the system does. A combining mark after a slash or a dot, or a letter such
+    // as U+0D4E before a slash, would otherwise hide it in a `Character`.
+    let components = target.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    let isAbsolute = components.first?.isEmpty == true
     guard !isAbsolute else { return false }
-    let leadingDots = components.prefix { $0 == ".." || $0 == "." }
-    return leadingDots.count { $0 == ".." } <= depth && !components.dropFirst(leadingDots.count).contains("..")
+    func isParent(_ component: Substring.UTF8View) -> Bool { component.elementsEqual("..".utf8) }
+    let leadingDots = components.prefix { isParent($0) || $0.elementsEqual(".".utf8) }
+    return leadingDots.count(where: isParent) <= depth
+      && !components.dropFirst(leadingDots.count).contains(where: isParent)
   }
 }
