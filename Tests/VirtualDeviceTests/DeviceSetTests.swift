@@ -167,18 +167,18 @@ struct DeviceSetTests {
 
   @Test("An argument with a slash is a path, and any other is a name")
   func locate() throws {
-    let home = DeviceSet(path: "/home")
+    let deviceSet = DeviceSet(path: "/home")
     func directory(for argument: String) throws -> String {
-      let (home, name) = try DeviceSet.locate(argument, home: home)
-      return home.directory(of: name)
+      let (deviceSet, name) = try DeviceSet.locate(argument, in: deviceSet)
+      return deviceSet.directory(of: name)
     }
     #expect(try directory(for: "phone") == "/home/phone")
     #expect(try directory(for: "./phone") == "./phone")
     #expect(try directory(for: "/phone") == "/phone")
     #expect(try directory(for: "a/b/phone//") == "a/b/phone")
-    #expect(try code { _ = try DeviceSet.locate("a/..", home: home) } == .badName)
-    #expect(try code { _ = try DeviceSet.locate("a/", home: home) } == nil)
-    #expect(try code { _ = try DeviceSet.locate("/", home: home) } == .badName)
+    #expect(try code { _ = try DeviceSet.locate("a/..", in: deviceSet) } == .badName)
+    #expect(try code { _ = try DeviceSet.locate("a/", in: deviceSet) } == nil)
+    #expect(try code { _ = try DeviceSet.locate("/", in: deviceSet) } == .badName)
   }
 
   @Test("A device with a limit of zero wrong passcodes is not created")

@@ -5,7 +5,7 @@ import Testing
 @Suite("Meaning of source arguments")
 struct ArgumentResolverTests {
   let resolver = ArgumentResolver(
-    home: "/home",
+    deviceFolder: "/home",
     content: { path in
       switch path {
       case "/home/old-phone", "/home/both", "./elsewhere/phone", "local", "./local": .device

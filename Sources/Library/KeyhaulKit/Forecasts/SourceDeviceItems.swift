@@ -148,18 +148,18 @@ extension BackupArchive {
   /// (`DeviceKeyEvidence`). Devices in use by another process are skipped.
   ///
   /// - Parameters:
-  ///   - home: The available devices.
+  ///   - deviceSet: The available devices.
   ///   - target: A device that is already open and is not opened again.
   ///   - command: The name of the command, for other processes that find the device in use.
   ///   - onSkip: Called with each device that has the identifier but whose key cannot be read, and with the error.
   /// - Returns: The session; `nil` if there is no such device or it cannot be read.
   /// - Throws: The error of a device if the system has no descriptor or memory left.
   package func sourceDevice(
-    in home: DeviceSet, excluding target: DeviceSession?, command: String,
+    in deviceSet: DeviceSet, excluding target: DeviceSession?, command: String,
     onSkip: (VirtualDevice, KeyhaulError) -> Void = { _, _ in }
   ) throws(KeyhaulError) -> DeviceSession? {
     guard let identifier = device.identifier?.lowercased(), identifier != target?.record.udid.lowercased(),
-      let devices = try Self.valueIfReadable({ () throws(KeyhaulError) in try home.devices() })
+      let devices = try Self.valueIfReadable({ () throws(KeyhaulError) in try deviceSet.devices() })
     else { return nil }
     for device in devices {
       // Only a device with the right identifier is opened, which takes its file lock.

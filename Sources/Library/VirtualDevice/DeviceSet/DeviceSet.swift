@@ -21,18 +21,18 @@ public struct DeviceSet: Sendable {
   }
 
   /// Returns the folder and the name of the device that a command's argument means. An argument with a slash is a path,
-  /// and any other argument is a name in `home`.
+  /// and any other argument is a name in `deviceSet`.
   ///
   /// - Throws: `.badName` if the device's name is not valid.
   package static func locate(
-    _ argument: String, home: DeviceSet
-  ) throws(KeyhaulError) -> (home: DeviceSet, name: DeviceName) {
-    guard argument.utf8.contains(UInt8(ascii: "/")) else { return (home, try DeviceName(argument)) }
+    _ argument: String, in deviceSet: DeviceSet
+  ) throws(KeyhaulError) -> (deviceSet: DeviceSet, name: DeviceName) {
+    guard argument.utf8.contains(UInt8(ascii: "/")) else { return (deviceSet, try DeviceName(argument)) }
     let path = trimmed(argument)
     let slash = path.lastIndex(of: "/")
     let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
     let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    return (DeviceSet(path: directory, environment: home.environment), try DeviceName(name))
+    return (DeviceSet(path: directory, environment: deviceSet.environment), try DeviceName(name))
   }
 
   private static func trimmed(_ path: String) -> String {

@@ -89,8 +89,8 @@ final class SessionCache: Sendable {
   }
 
   /// Closes the sessions of all devices below a folder that is about to be deleted.
-  func close(below home: String) {
-    for directory in lock.withLock({ entries.keys.filter { $0.hasPrefix(home + "/") } }) { close(of: directory) }
+  func close(below folder: String) {
+    for directory in lock.withLock({ entries.keys.filter { $0.hasPrefix(folder + "/") } }) { close(of: directory) }
   }
 
   /// Starts a thread that closes the session when it has not been used for `idleTimeout`.

@@ -53,8 +53,8 @@ enum DeviceCompletion {
   static func names(words: [String], environment: [String: String]) -> [String] {
     let joinedValue = words.last { $0.hasPrefix("--home=") }.map { String($0.dropFirst("--home=".count)) }
     let separateValue = words.lastIndex(of: "--home").flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }
-    guard let home = try? DeviceFolder.path(flag: joinedValue ?? separateValue, environment: environment),
-      let devices = try? DeviceSet(path: home).devices()
+    guard let deviceFolder = try? DeviceFolder.path(flag: joinedValue ?? separateValue, environment: environment),
+      let devices = try? DeviceSet(path: deviceFolder).devices()
     else { return [] }
     return devices.map(\.name.text).sorted()
   }

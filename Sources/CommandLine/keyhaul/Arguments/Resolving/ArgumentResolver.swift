@@ -17,7 +17,7 @@ import KeyhaulKit
 /// The file system is accessed only through closures, so that tests need no files.
 struct ArgumentResolver {
   /// The path of the device folder. If it is `nil`, only a path can name a device.
-  let home: String?
+  let deviceFolder: String?
   /// Returns the kind of file at a path.
   let content: (String) -> PathContent
   /// Returns the names of the devices in the device folder, for suggestions.
@@ -48,7 +48,7 @@ struct ArgumentResolver {
       }
     }
     let name = try deviceName(argument)
-    guard home != nil else { throw DeviceFolder.missingError }
+    guard deviceFolder != nil else { throw DeviceFolder.missingError }
     guard let directory = directory(ofDevice: name) else {
       throw notFound(
         "there is no device named \(name)", suggesting: EditDistance.nearest(to: name, among: deviceNames()))
@@ -134,8 +134,8 @@ struct ArgumentResolver {
 
   /// Returns the folder of the device with the given name; `nil` if the device folder has no such device.
   private func directory(ofDevice name: String) -> String? {
-    guard let home, DeviceName.isValid(name) else { return nil }
-    let directory = "\(home)/\(name)"
+    guard let deviceFolder, DeviceName.isValid(name) else { return nil }
+    let directory = "\(deviceFolder)/\(name)"
     return content(directory) == .device ? directory : nil
   }
 
@@ -165,10 +165,11 @@ struct ArgumentResolver {
   }
 
   private func notFound(_ message: String, suggesting similarName: String? = nil) -> CommandError {
-    let reason = home.map { "Keyhaul looks for devices in \($0)" } ?? "HOME is not set, so Keyhaul looks for no devices"
+    let reason =
+      deviceFolder.map { "Keyhaul looks for devices in \($0)" } ?? "HOME is not set, so Keyhaul looks for no devices"
     return CommandError(
       .notFound, message, why: similarName.map { "\"\($0)\" is similar" } ?? reason,
-      try: similarName ?? (home == nil ? "check the path, or --home DIR" : "keyhaul device list"))
+      try: similarName ?? (deviceFolder == nil ? "check the path, or --home DIR" : "keyhaul device list"))
   }
 
   private func lastComponent(_ path: String) -> String {
@@ -179,14 +180,14 @@ struct ArgumentResolver {
 extension ArgumentResolver {
   /// Creates a resolver that uses the real file system.
   ///
-  /// - Parameter home: The path of the device folder; `nil` if none is configured.
-  init(home: String?) {
+  /// - Parameter deviceFolder: The path of the device folder; `nil` if none is configured.
+  init(deviceFolder: String?) {
     self.init(
-      home: home, content: PathContent.init(of:),
+      deviceFolder: deviceFolder, content: PathContent.init(of:),
       deviceNames: {
-        guard let home else { return [] }
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
-        return names.filter { DeviceName.isValid($0) && PathContent(of: "\(home)/\($0)") == .device }.sorted()
+        guard let deviceFolder else { return [] }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: deviceFolder)) ?? []
+        return names.filter { DeviceName.isValid($0) && PathContent(of: "\(deviceFolder)/\($0)") == .device }.sorted()
       },
       selectedBackup: { (path) throws(CommandError) in
         try BackupDirectoryResolver.path(path, backups: BackupDirectoryResolver.backups)

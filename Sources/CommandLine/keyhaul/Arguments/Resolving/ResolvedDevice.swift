@@ -25,10 +25,10 @@ struct ResolvedDevice {
     argument: String, name: String, directory: String, _ session: Session
   ) throws(CommandError) {
     do throws(KeyhaulError) {
-      let (home, deviceName) = try DeviceSet.locate(
-        directory.contains("/") ? directory : "./\(directory)", home: DeviceSet(path: ".", environment: .interruptible)
+      let (deviceSet, deviceName) = try DeviceSet.locate(
+        directory.contains("/") ? directory : "./\(directory)", in: DeviceSet(path: ".", environment: .interruptible)
       )
-      device = try home.device(deviceName)
+      device = try deviceSet.device(deviceName)
     } catch {
       throw CommandError(error, device: name)
     }
@@ -85,8 +85,8 @@ struct ResolvedDevice {
   func delete() throws(CommandError) {
     do throws(KeyhaulError) {
       // The path contains a slash, so its parent is the device set.
-      let (home, name) = try DeviceSet.locate(device.directory, home: DeviceSet(path: "."))
-      try home.delete(name, wait: session.common.wait.duration)
+      let (deviceSet, name) = try DeviceSet.locate(device.directory, in: DeviceSet(path: "."))
+      try deviceSet.delete(name, wait: session.common.wait.duration)
     } catch {
       var failure = CommandError(error, device: name)
       if error.code == .deviceOccupied {
@@ -100,8 +100,8 @@ struct ResolvedDevice {
   func rejectUnrelatedFiles() throws(CommandError) {
     let unrelatedFiles: [String]
     do throws(KeyhaulError) {
-      let (home, name) = try DeviceSet.locate(device.directory, home: DeviceSet(path: "."))
-      unrelatedFiles = try home.unrecognizedFiles(of: name)
+      let (deviceSet, name) = try DeviceSet.locate(device.directory, in: DeviceSet(path: "."))
+      unrelatedFiles = try deviceSet.unrecognizedFiles(of: name)
     } catch {
       throw CommandError(error, device: name)
     }

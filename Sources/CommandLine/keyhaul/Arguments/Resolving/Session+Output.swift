@@ -38,8 +38,10 @@ extension Session {
     // The path may itself be a link that leads elsewhere. Then the folder around the link counts.
     if !location.path.hasPrefix(parent.path) { location = parent }
     while location.path != "/", location.path != "" {
-      let home = DeviceSet(path: location.deletingLastPathComponent().path, environment: .interruptible)
-      if let name = try? DeviceName(location.lastPathComponent), (try? home.isDevice(name)) == true { return name.text }
+      let deviceSet = DeviceSet(path: location.deletingLastPathComponent().path, environment: .interruptible)
+      if let name = try? DeviceName(location.lastPathComponent), (try? deviceSet.isDevice(name)) == true {
+        return name.text
+      }
       location.deleteLastPathComponent()
     }
     return nil

@@ -10,9 +10,9 @@ struct SourceResolver {
   ///
   /// - Parameter databaseKeys: The options with keys for a keychain database; `nil` if the command accepts none.
   init(_ session: Session, _ databaseKeys: DatabaseKeyOptions? = nil) throws(CommandError) {
-    let home = try session.optionalDeviceFolder()
-    if let home { DeviceSet(path: home, environment: .interruptible).clearLeftovers() }
-    resolver = ArgumentResolver(home: home)
+    let deviceFolder = try session.optionalDeviceFolder()
+    if let deviceFolder { DeviceSet(path: deviceFolder, environment: .interruptible).clearLeftovers() }
+    resolver = ArgumentResolver(deviceFolder: deviceFolder)
     self.session = session
     self.databaseKeys = databaseKeys
   }

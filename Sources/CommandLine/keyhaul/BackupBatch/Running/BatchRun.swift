@@ -115,13 +115,13 @@ struct BatchRun<Command: BatchCommand> {
   /// password, so the message repeats it only if it looks like a path.
   private static func checkPaths(_ paths: [String], in session: Session) throws(CommandError) {
     guard paths.count > 1 else { return }
-    let home = try session.optionalDeviceFolder()
+    let deviceFolder = try session.optionalDeviceFolder()
     for (index, path) in paths.enumerated() {
       guard path != "-" else {
         throw .usage(
           "- cannot be combined with other backups", why: "\(paths.count) were given", try: "a separate command for -")
       }
-      let isDevice = path.hasPrefix("device:") || home.map { PathContent(of: "\($0)/\(path)") } == .device
+      let isDevice = path.hasPrefix("device:") || deviceFolder.map { PathContent(of: "\($0)/\(path)") } == .device
       let fileStatus = (try? FileSystem.real.status(of: path)) ?? nil
       guard fileStatus == nil, !isDevice else { continue }
       let selectedBackup = try? BackupDirectoryResolver.path(path, backups: BackupDirectoryResolver.backups)

@@ -48,7 +48,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func run(in session: Session) throws -> CommandExitStatus {
-    let (home, deviceName) = try location(in: session)
+    let (deviceSet, deviceName) = try location(in: session)
     if from != nil, imported != nil {
       throw CommandError.usage("--from and --import cannot be used together", try: "use only one of them")
     }
@@ -65,7 +65,7 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
       secret = nil
     }
     if let source { try rejectItemsNeedingPasscode(of: source) }
-    try createAndReport(newDevice, in: home, passcode: secret, session)
+    try createAndReport(newDevice, in: deviceSet, passcode: secret, session)
     if publishedHardwareKey { session.warnAboutPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
     source.warnAboutUnreadable(argument: source.name, in: session)
@@ -74,15 +74,15 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
 
   /// Creates the device and prints a report. In a dry run, creates the device in a temporary folder.
   private func createAndReport(
-    _ newDevice: NewDevice, in home: DeviceSet, passcode: borrowing Secret?, _ session: Session
+    _ newDevice: NewDevice, in deviceSet: DeviceSet, passcode: borrowing Secret?, _ session: Session
   ) throws {
     let displayName = isPath ? UntrustedText.escaped(name) : newDevice.name.text
     if dryRun.isOn {
-      let report = try newDevice.createTemporarily(in: home, passcode: passcode)
+      let report = try newDevice.createTemporarily(in: deviceSet, passcode: passcode)
       try session.announce("Would create \(displayName) (\(report.summary)).")
       if session.isJSON { try session.writeDocument(report.document([("dry_run", true)])) }
     } else {
-      let report = try create(newDevice, in: home, passcode: passcode, session)
+      let report = try create(newDevice, in: deviceSet, passcode: passcode, session)
       try session.announce("Created \(displayName) (\(report.summary)).")
       if session.isJSON { try session.writeDocument(report.document()) }
     }
@@ -90,13 +90,13 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
 
   /// Creates the device, and records the change.
   private func create(
-    _ newDevice: NewDevice, in home: DeviceSet, passcode: borrowing Secret?, _ session: Session
+    _ newDevice: NewDevice, in deviceSet: DeviceSet, passcode: borrowing Secret?, _ session: Session
   ) throws(CommandError) -> DeviceReport {
     let change = CommittedChange("\(newDevice.name) was created", of: newDevice.name.text)
     // The passcode is noncopyable, so it cannot be captured by the closure of `committing`.
     let report: DeviceReport
     do throws(CommandError) {
-      report = try newDevice.create(in: home, passcode: passcode)
+      report = try newDevice.create(in: deviceSet, passcode: passcode)
     } catch {
       if error.stage == .afterCommit { session.committedChange = change }
       throw error
@@ -129,13 +129,13 @@ struct DeviceCreate: RunnableCommand, DecryptingCommand {
 
   /// Returns the folder in which to create the device, and the device's name. The command's argument is a name in the
   /// device folder, or a path.
-  private func location(in session: Session) throws(CommandError) -> (home: DeviceSet, name: DeviceName) {
-    let home = DeviceSet(
+  private func location(in session: Session) throws(CommandError) -> (deviceSet: DeviceSet, name: DeviceName) {
+    let deviceSet = DeviceSet(
       path: isPath ? "." : try session.deviceFolder(), environment: .interruptible)
     let argument = isPath ? name : try SourceResolver(session).newDeviceName(name)
     do throws(KeyhaulError) {
-      let location = try DeviceSet.locate(argument, home: home)
-      location.home.clearLeftovers()
+      let location = try DeviceSet.locate(argument, in: deviceSet)
+      location.deviceSet.clearLeftovers()
       return location
     } catch {
       throw CommandError(error, device: argument)

@@ -23,9 +23,9 @@ struct DeviceList: TabularCommand {
 
   func run(in session: Session) throws -> CommandExitStatus {
     session.chosenFields = try ChosenFields(fieldOptions, of: Self.table)
-    let home = try DeviceSet(of: session)
-    home.clearLeftovers()
-    let (reports, faults) = try Self.reports(on: home, in: session)
+    let deviceSet = try DeviceSet(of: session)
+    deviceSet.clearLeftovers()
+    let (reports, faults) = try Self.reports(on: deviceSet, in: session)
     if session.isJSON {
       try session.writeDocument([
         "format": "device-list/1", "devices": .array(reports.map { .object($0.fields) }),
@@ -35,7 +35,7 @@ struct DeviceList: TabularCommand {
           }),
       ])
     } else if reports.isEmpty, faults.isEmpty {
-      session.info("There are no devices in \(UntrustedText.escaped(home.path)) (keyhaul device create NAME).")
+      session.info("There are no devices in \(UntrustedText.escaped(deviceSet.path)) (keyhaul device create NAME).")
     } else {
       try session.print(table(reports, unreadableNames: faults.map(\.name)))
     }
@@ -49,9 +49,9 @@ struct DeviceList: TabularCommand {
   ///
   /// - Returns: The reports on the readable devices, and the name and the error of each device that cannot be read.
   private static func reports(
-    on home: DeviceSet, in session: Session
+    on deviceSet: DeviceSet, in session: Session
   ) throws(CommandError) -> (reports: [DeviceReport], faults: [(name: String, error: CommandError)]) {
-    let (devices, invalidNames) = try session.devices(in: home)
+    let (devices, invalidNames) = try session.devices(in: deviceSet)
     var reports: [DeviceReport] = []
     var faults: [(name: String, error: CommandError)] = invalidNames.map { ($0, invalidNameError($0)) }
     for device in devices {
@@ -88,12 +88,12 @@ struct DeviceList: TabularCommand {
 extension Session {
   /// Returns the devices in a device folder, and the names of subfolders that cannot be a device's name.
   fileprivate func devices(
-    in home: DeviceSet
+    in deviceSet: DeviceSet
   ) throws(CommandError) -> (devices: [VirtualDevice], invalidNames: [String]) {
     do throws(KeyhaulError) {
-      return (try home.devices(), try home.unreadableNames())
+      return (try deviceSet.devices(), try deviceSet.unreadableNames())
     } catch {
-      throw CommandError(error, failedAction: "cannot list \(home.path)")
+      throw CommandError(error, failedAction: "cannot list \(deviceSet.path)")
     }
   }
 }

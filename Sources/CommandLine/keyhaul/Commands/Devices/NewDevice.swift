@@ -51,9 +51,9 @@ struct NewDevice {
   /// Creates the device.
   ///
   /// - Parameter passcode: The passcode; `nil` if the fixture provides the passcode or the device has none.
-  func create(in home: DeviceSet, passcode: borrowing Secret?) throws(CommandError) -> DeviceReport {
+  func create(in deviceSet: DeviceSet, passcode: borrowing Secret?) throws(CommandError) -> DeviceReport {
     do throws(KeyhaulError) {
-      let device = try make(in: home, passcode: passcode)
+      let device = try make(in: deviceSet, passcode: passcode)
       do throws(KeyhaulError) {
         return try device.withSession(.reading, verb: "keyhaul device create") {
           (openDevice) throws(KeyhaulError) in try DeviceReport(openDevice)
@@ -76,11 +76,11 @@ struct NewDevice {
   }
 
   /// Creates the device in a temporary folder, so that everything is tested except the final location.
-  func createTemporarily(in home: DeviceSet, passcode: borrowing Secret?) throws(CommandError) -> DeviceReport {
+  func createTemporarily(in deviceSet: DeviceSet, passcode: borrowing Secret?) throws(CommandError) -> DeviceReport {
     let directory: TemporaryDeviceSet
     do throws(KeyhaulError) {
-      try home.requireFree(name)
-      directory = try TemporaryDeviceSet(environment: home.environment)
+      try deviceSet.requireFree(name)
+      directory = try TemporaryDeviceSet(environment: deviceSet.environment)
     } catch {
       throw CommandError(error, device: name.text)
     }
@@ -89,24 +89,24 @@ struct NewDevice {
     return try create(in: directory.devices, passcode: passcode)
   }
 
-  private func make(in home: DeviceSet, passcode: borrowing Secret?) throws(KeyhaulError) -> VirtualDevice {
+  private func make(in deviceSet: DeviceSet, passcode: borrowing Secret?) throws(KeyhaulError) -> VirtualDevice {
     if var fixture = fixture?.description {
       fixture.identity = identity
-      return try home.create(
+      return try deviceSet.create(
         from: fixture, named: name, passcode: passcode, eraseAfterFailures: eraseAfterFailures,
         keys: hasPublishedKeys ? .published : .random)
     }
     let options = DeviceOptions(identity: identity, eraseAfterFailures: eraseAfterFailures)
     if let imported {
       switch passcode {
-      case .some(let passcode): try home.create(name, options, importing: imported.items, passcode: passcode)
-      case .none: try home.create(name, options, importing: imported.items, passcode: Secret(utf8: ""))
+      case .some(let passcode): try deviceSet.create(name, options, importing: imported.items, passcode: passcode)
+      case .none: try deviceSet.create(name, options, importing: imported.items, passcode: Secret(utf8: ""))
       }
-      return try home.device(name)
+      return try deviceSet.device(name)
     }
     switch passcode {
-    case .some(let passcode): return try home.create(name, options, passcode: passcode)
-    case .none: return try home.create(name, options, passcode: Secret(utf8: ""))
+    case .some(let passcode): return try deviceSet.create(name, options, passcode: passcode)
+    case .none: return try deviceSet.create(name, options, passcode: Secret(utf8: ""))
     }
   }
 }
