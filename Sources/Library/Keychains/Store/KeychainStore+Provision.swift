@@ -58,7 +58,7 @@ extension KeychainStore {
 
 extension KeychainItem {
   /// Copies the UUID, persistent reference and user of another item, if a row can store them.
-  fileprivate mutating func copyIdentifiers(from other: KeychainItem) {
+  package mutating func copyIdentifiers(from other: KeychainItem) {
     if let uuid = other[.uuid]?.stringValue { self[.uuid] = .string(uuid) }
     if let reference = other[.persistentReference]?.dataValue, reference.count == PersistentReference.uuidByteCount {
       self[.persistentReference] = .data(reference)

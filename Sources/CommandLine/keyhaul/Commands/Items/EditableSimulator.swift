@@ -57,12 +57,7 @@ struct EditableSimulator: PreloadedKeychain {
   private func insert(_ item: KeychainItem, into keychain: SimulatorKeychain) throws(KeyhaulError) -> KeychainItem {
     if let key = try? PrimaryKey(of: item), let tombstone = tombstones[key] {
       var revivedItem = item
-      if let uuid = tombstone.item[.uuid]?.stringValue { revivedItem[.uuid] = .string(uuid) }
-      if let reference = tombstone.item[.persistentReference]?.dataValue,
-        reference.count == PersistentReference.uuidByteCount
-      {
-        revivedItem[.persistentReference] = .data(reference)
-      }
+      revivedItem.copyIdentifiers(from: tombstone.item)
       try keychain.replace(row: tombstone.rowID, with: revivedItem)
       return revivedItem
     }
