@@ -92,11 +92,11 @@ struct BatchWorker<Command: BatchCommand>: Sendable {
       let archive = try? ResolvedBackup.read(
         at: .path(queued.path), storage: command.accessOptions.storage, acceptsPartialBackup: true)
     else { return nil }
+    let metadata = BackupMetadata(archive)
     // The digest does not cover everything that the seal covers, so a backup with a broken seal is checked again.
-    let isSealBroken = archive.seal.map { !$0.violations.isEmpty } ?? false
-    guard !isSealBroken else { return nil }
+    guard !metadata.isSealBroken else { return nil }
     let session = makeSession(for: command.command(for: queued.path), reading: queued, capturing: CapturedOutput())
-    session.backupMetadata = BackupMetadata(archive)
+    session.backupMetadata = metadata
     let parameters = parameters(hasPassword: !session.availablePasswords.isEmpty)
     guard let earlier = resumeLog.result(for: queued.path, parameters: parameters, backupDigest: archive.digest),
       hasSameAccess(to: archive, as: earlier.condition, in: session)
