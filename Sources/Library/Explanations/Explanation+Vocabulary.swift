@@ -79,7 +79,8 @@ extension Explanation {
       id: "device-key", headline: "the key that binds items to their device (0x835)",
       rule: "The device derives it from a key in its hardware. The keys of this-device-only classes are wrapped with "
         + "it.",
-      effect: "Whoever has the source device's key can decrypt its this-device-only items.",
+      effect: "Anyone who has it, and the backup's password if there is one, can decrypt a backup's this-device-only "
+        + "items.",
       action: "If you have it, pass it with --device-key-file. Keyhaul finds a virtual device's key in the device "
         + "folder."),
     Explanation(
