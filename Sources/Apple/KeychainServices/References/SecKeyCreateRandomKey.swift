@@ -43,8 +43,7 @@ public func SecKeyGeneratePair(
 ) -> OSStatus {
   var error: Unmanaged<CFError>?
   guard let newKey = SecKeyCreateRandomKey(parameters, &error) else {
-    let statusCode = error?.takeRetainedValue().code ?? Int(errSecInternal)
-    return OSStatus(exactly: statusCode) ?? errSecInternal
+    return error.flatMap { OSStatus(exactly: $0.takeRetainedValue().code) } ?? errSecInternal
   }
   publicKey?.pointee = SecKeyCopyPublicKey(newKey)
   privateKey?.pointee = newKey
