@@ -18,6 +18,11 @@ package enum ItemText {
     return identity.accessGroup.map { "(\(state), \($0))" } ?? "(\(state))"
   }
 
+  /// Returns a number of tombstones: "2 tombstones of deleted items".
+  package static func tombstones(_ count: Int) -> String {
+    HumanReadable.count(count, "tombstone of a deleted item", plural: "tombstones of deleted items")
+  }
+
   /// Returns the title of a column of protection classes.
   package static func protectionTitle(isShort: Bool) -> String { isShort ? "CLASS" : "PROTECTION" }
 

@@ -37,10 +37,7 @@ struct DeviceExport: RunnableCommand {
     try write(items, of: device.name, in: session)
     let tombstoneCount = items.count { $0.isTombstone }
     var counts = [HumanReadable.count(items.count - tombstoneCount, "item")]
-    if tombstoneCount > 0 {
-      counts.append(
-        HumanReadable.count(tombstoneCount, "tombstone of a deleted item", plural: "tombstones of deleted items"))
-    }
+    if tombstoneCount > 0 { counts.append(ItemText.tombstones(tombstoneCount)) }
     try session.announce(
       "Wrote \(HumanReadable.list(counts)) from \(device.name) to \(output), a Simulator keychain for iOS 18 or later. "
         + "The secrets in it are not encrypted.")

@@ -214,8 +214,7 @@ struct BackupCommand: RunnableCommand {
       "\"\(UntrustedText.escaped(ItemText.name($0.identity), columns: Self.maximumNameWidth))\""
     }
     return WordWrap.labeled(
-      "  not counted  ",
-      HumanReadable.count(tombstones.count, "tombstone of a deleted item", plural: "tombstones of deleted items")
-        + ": " + names.joined(separator: ", "), columns: style.width)
+      "  not counted  ", ItemText.tombstones(tombstones.count) + ": " + names.joined(separator: ", "),
+      columns: style.width)
   }
 }
