@@ -219,7 +219,7 @@ struct Rekey: RunnableCommand {
   }
 
   /// Rejects a manifest that was changed after the device wrote it. An unreadable manifest is not rejected, because it only
-  /// causes a warning about the losses.
+  /// causes a warning about the damage.
   private func rejectChangedManifest(of loaded: LoadedBackup, keys: ClassKeys) throws(CommandError) {
     guard let fileList = try? loaded.archive.fileList(with: keys),
       let finding = fileList.findings.first(where: { $0.blocks(.rewriting) })
