@@ -207,12 +207,13 @@ struct LeakTests {
     // Temporary files were searched too.
     #expect(contents.keys.contains { $0.hasPrefix("the file") && $0.contains(".tmp") })
     #expect(Self.plantedSecrets.locations(in: contents) == [])
-    // A device's folder contains its hardware UID, because there is no chip.
-    var hardwareUIDs = PlantedSecrets()
+    // A device's folder contains its hardware UID, because there is no chip. The device key is derived when it is needed.
+    var deviceSecrets = PlantedSecrets()
     for device in ["old-phone", "new-phone"] {
-      hardwareUIDs.add("the hardware UID of \(device)", try sandbox.read("devices/\(device)/hardware.uid"))
+      deviceSecrets.add("the hardware UID of \(device)", try sandbox.read("devices/\(device)/hardware.uid"))
+      deviceSecrets.add("the device key of \(device)", try sandbox.deviceKey(of: device))
     }
-    #expect(hardwareUIDs.locations(in: contents.filter { !$0.key.hasSuffix("hardware.uid") }) == [])
+    #expect(deviceSecrets.locations(in: contents.filter { !$0.key.hasSuffix("hardware.uid") }) == [])
   }
 
   /// Runs all command lines in their modes, and returns what they print.
