@@ -59,7 +59,7 @@ struct MaliciousClientTests {
     }
   }
 
-  @Test("A length of 4 GiB or more is refused at each layer")
+  @Test("The largest length that a field can hold is refused at each layer")
   func hugeLengths() {
     let length: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF]
     #expect(throws: WireError(.overLimit, "a frame of 4294967295 bytes; at most 1048576 are accepted")) {

@@ -56,7 +56,7 @@ struct FinishedSessionTests {
     #expect(try session.itemCount == 3)
   }
 
-  @Test("The device is never busy while the cache closes an unused session")
+  @Test("The device can be opened while the cache closes an unused session")
   func closingOfUnusedSession() async throws {
     let phones = try Phones()
     let device = try phones.create()
