@@ -86,8 +86,8 @@ def run(
       of the path. A `Password` is rejected, because the scheduler would receive it.
     - `out`: the folder for `backups.parquet` and `items.parquet`. They are written every `checkpoint` seconds and at
       the end, even if an exception ends the run.
-    - `resume`: keep a row in `out` if everything that affects it is unchanged: the program, the commands, the options,
-      the devices, and the sizes and times of the backup's files. The password must also still decrypt a backup that it
+    - `resume`: keep a row in `out` if these are unchanged: the program, the commands, the options, the device key, the
+      devices, and the sizes and times of the backup's files. The password must also still decrypt a backup that it
       decrypted before.
     - `names`: write each item's label, account, service, server and access group. Otherwise no name leaves the worker.
     - `to`, `device_key`, `home`, `program`, `timeout`: as in `keyhaul.plan`, on the worker. `timeout` is in seconds for
