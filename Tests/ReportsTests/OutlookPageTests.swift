@@ -67,8 +67,7 @@ struct OutlookPageTests {
       apps: [InstalledApp(identifier: "a.b", name: "Signal - Private Messenger", genre: 6005)])
     return OutlookSummary(
       restoreOutlook, of: source, made: "2026-11-21T09:12:44Z", apps: apps, productType: "iPhone15,2",
-      deviceKeyOwner: nil,
-      sourceArgument: "family.backup", isRedacted: isRedacted)
+      deviceKeyOwner: nil, sourceArgument: "family.backup", isRedacted: isRedacted)
   }
 
   @Test("The heading has at most 12 words, and the verdict at most 15 words and 100 characters, with any phone name")

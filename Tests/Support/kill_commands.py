@@ -292,7 +292,7 @@ class BackupNames:
 def backup_scenarios(suffix):
     """Yield the commands that make, seal or convert a backup whose name ends with the suffix."""
     names = BackupNames(suffix)
-    # A backup reads the device key of its device, and locks the device.
+    # Making a backup reads the device's key, and locks the device.
     source_device = ["home/phone"]
     yield Scenario(
         f"backup to a new path {suffix}",
