@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Erased devices")
 struct EraseTests {
-  @Test("An erased device keeps its device key, name, identifier and serial number, but no passcode, keys or items")
+  @Test("An erased device keeps its hardware UID, name, identifier and serial number, but no passcode, keys or items")
   func erase() throws {
     let phones = try Phones()
     let device = try phones.create()
