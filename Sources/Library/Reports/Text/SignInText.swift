@@ -64,15 +64,15 @@ package struct SignInText {
 extension AppsNeedingSignIn {
   /// The clauses about the lost items that belong to none of the listed apps. Text and pages use the same clauses.
   var clausesAboutOtherItems: [String] {
-    func clause(_ count: Int, _ singularPredicate: String, _ pluralPredicate: String) -> String? {
-      guard count > 0 else { return nil }
-      return "\(HumanReadable.count(count, "other lost item")) \(count == 1 ? singularPredicate : pluralPredicate)"
+    let counts: [(count: Int, singular: String, plural: String)] = [
+      (
+        encryptedCount, "other lost item is encrypted, and so is the name of its app",
+        "other lost items are encrypted, and so are the names of their apps"
+      ),
+      (unnamedCount, "other lost item does not name an app", "other lost items do not name an app"),
+    ]
+    return counts.filter { $0.count > 0 }.map { clause in
+      HumanReadable.count(clause.count, clause.singular, plural: clause.plural)
     }
-    return [
-      clause(
-        encryptedCount, "is encrypted, and so is the name of its app",
-        "are encrypted, and so are the names of their apps"),
-      clause(unnamedCount, "does not name an app", "do not name an app"),
-    ].compactMap(\.self)
   }
 }
