@@ -150,7 +150,7 @@ extension ClassKeys {
     }
   }
 
-  /// Decrypts with the fixed IV and `header` as additional data. If there is no header, the IV is empty.
+  /// Decrypts with the fixed nonce and `header` as additional data. If there is no header, the nonce is empty.
   func open(
     _ sealed: Sealed, header: [UInt8]?, key: borrowing Secret
   ) throws(ItemFault) -> SensitiveBytes {
@@ -167,7 +167,7 @@ extension ClassKeys {
     return plaintext
   }
 
-  /// Encrypts with the fixed IV and `header` as additional data. If there is no header, the IV is empty.
+  /// Encrypts with the fixed nonce and `header` as additional data. If there is no header, the nonce is empty.
   func seal(
     _ plaintext: SensitiveBytes, header: [UInt8]?, key: borrowing Secret
   ) throws(ItemFault) -> Sealed {

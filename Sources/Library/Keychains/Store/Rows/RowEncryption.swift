@@ -4,7 +4,7 @@ import KeychainFormats
 import KeychainRules
 
 /// The encryption of items in the `data` column: with the key of the item's class, in the format of iOS 10, which has a
-/// fixed IV and an authenticated header. An item with an access control is encrypted as version 6.
+/// fixed nonce and an authenticated header. An item with an access control is encrypted as version 6.
 ///
 /// An item's access control is its attribute `accc`, a dictionary from operation to constraint. It has no column and is
 /// not in the plaintext. Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_data`, `ks_decrypt_data`).
