@@ -99,7 +99,7 @@ struct OpeningTests {
     let calls: [() throws -> Void] = [
       { _ = try store.count(of: .key) }, { _ = try keychain.find(ItemQuery()) },
       { try keychain.add(.genericPassword()) }, { _ = try store.rowSummaries(includingTombstones: true) },
-      { _ = try store.positions(of: [RowReference(kind: .key, rowID: 1)]) }, { try store.remove([]) },
+      { _ = try store.indexes(of: [RowReference(kind: .key, rowID: 1)]) }, { try store.remove([]) },
       { try store.removeAll(protectedBy: .always) },
       { try store.provision([], isUnfinished: true, keys: keychain.keys, random: keychain.random) },
       { try keychain.restore(.genericPassword().dated(1)) },

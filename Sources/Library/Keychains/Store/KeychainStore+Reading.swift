@@ -92,24 +92,24 @@ extension KeychainStore {
 }
 
 extension KeychainStore {
-  /// Returns the positions of rows among all items without tombstones, in the order in which a backup numbers them.
+  /// Returns the indexes of rows among all items without tombstones, in the order in which a backup numbers them.
   /// Rows that do not exist are omitted. Memory use depends only on the number of requested rows.
-  package func positions(of rows: Set<RowReference>) throws(KeyhaulError) -> [RowReference: Int] {
+  package func indexes(of rows: Set<RowReference>) throws(KeyhaulError) -> [RowReference: Int] {
     guard !rows.isEmpty else { return [:] }
     return try read { (transaction) throws(KeyhaulError) in
-      var positions: [RowReference: Int] = [:]
-      var position = 0
+      var indexes: [RowReference: Int] = [:]
+      var index = 0
       for kind in ItemKind.allCases {
         let condition = RowCondition.singleUser(includingTombstones: false)
         try transaction.database.forEachRow(
           "SELECT rowid FROM \(kind.rawValue)" + condition.clause, condition.arguments
         ) { row in
           let reference = RowReference(kind: kind, rowID: row.columnValue(0).integerValue ?? 0)
-          if rows.contains(reference) { positions[reference] = position }
-          position += 1
+          if rows.contains(reference) { indexes[reference] = index }
+          index += 1
         }
       }
-      return positions
+      return indexes
     }
   }
 }

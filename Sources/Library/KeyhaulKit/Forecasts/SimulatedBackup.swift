@@ -220,7 +220,7 @@ public final class SimulatedBackup: Sendable {
   /// follow the items of the backup.
   func completing(_ plan: MigrationPlan) -> MigrationPlan {
     let exported = exported
-    let exclusions = omissions.enumerated().map { offset, decision in
+    let numberedOmissions = omissions.enumerated().map { offset, decision in
       keepsIndexes ? decision : decision.at(exported.count + offset)
     }
     let exportedByRow =
@@ -237,7 +237,7 @@ public final class SimulatedBackup: Sendable {
           decision.identity.isEncrypted ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable,
           containsSecureEnclaveKey: item.containsSecureEnclaveKey))
     }
-    let decisions = namedDecisions + exclusions
+    let decisions = namedDecisions + numberedOmissions
     return plan.showing(keepsIndexes ? decisions.sorted { $0.index < $1.index } : decisions)
   }
 }

@@ -35,7 +35,7 @@ final class EditableDevice: EditableKeychain {
       }
       let entries = try selection.rows(on: openDevice, to: changes == nil ? "delete" : "change")
       if changes != nil, entries.contains(where: \.isLocked) { throw ItemError.locked("change", on: openDevice) }
-      let indexes = try openDevice.keychain.positions(of: Set(entries.map(\.rowReference)))
+      let indexes = try openDevice.keychain.indexes(of: Set(entries.map(\.rowReference)))
       confirmedState = (openDevice.record.revision, indexes)
       return entries.map { $0.numbered(indexes) }
     }
@@ -63,7 +63,7 @@ final class EditableDevice: EditableKeychain {
         let storedItem = try committing(change, unless: isDryRun, in: session) { () throws(CommandError) in
           try add(item, on: openDevice, isDryRun: isDryRun)
         }
-        let indexes = session.isJSON ? try openDevice.keychain.positions(of: [storedItem.summary.reference]) : [:]
+        let indexes = session.isJSON ? try openDevice.keychain.indexes(of: [storedItem.summary.reference]) : [:]
         return [KeychainEntry(storedItem).numbered(indexes)]
       case .update(let entries, let changes):
         try committing(change, unless: isDryRun, in: session) { () throws(CommandError) in

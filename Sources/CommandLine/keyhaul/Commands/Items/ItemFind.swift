@@ -112,7 +112,7 @@ struct ItemFind: TabularCommand, DecryptingCommand {
     case .device(let device):
       return try device.withSession(.reading) { openDevice in
         let entries = try search(for: selection, on: openDevice)
-        let indexes = session.isJSON ? try openDevice.keychain.positions(of: Set(entries.map(\.rowReference))) : [:]
+        let indexes = session.isJSON ? try openDevice.keychain.indexes(of: Set(entries.map(\.rowReference))) : [:]
         let document = ItemDocument(source: ("device", openDevice.name), revealsSecrets: reveal)
         return SearchResult(entries: entries.map { $0.numbered(indexes) }, document: document)
       }

@@ -37,7 +37,7 @@ struct ExportSource {
   init(of openDevice: DeviceSession, named name: String, _ selection: ItemSelection, wantsSecrets: Bool) throws {
     origin = ExportOrigin(kind: .device, name: name, isRestricted: selection.isRestricted)
     let rows = try selection.items(on: openDevice, wantsSecret: wantsSecrets)
-    let indexes = try openDevice.keychain.positions(of: Set(rows.map(\.rowReference)))
+    let indexes = try openDevice.keychain.indexes(of: Set(rows.map(\.rowReference)))
     items = .loaded(rows.map { $0.numbered(indexes) })
     self.selection = selection
   }
