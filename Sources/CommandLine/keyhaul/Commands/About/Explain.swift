@@ -50,8 +50,8 @@ struct Explain: NumericArgumentCommand {
       if let page = name.page { return page }
       throw unexplained(name)
     }
-    let similarID = EditDistance.nearest(to: id, among: Explanation.all.map { $0.id.lowercased() })
-    let similarPage = Explanation.all.first { $0.id.lowercased() == similarID }
+    let similarID = EditDistance.nearest(to: id, among: Explanation.all.map(\.id))
+    let similarPage = Explanation.all.first { $0.id == similarID }
     throw .usage(
       "there is no explanation of \"\(UntrustedText.shortened(topic, columns: 40))\"",
       why: similarPage.map { "\"\($0.id)\" is similar" },

@@ -31,16 +31,8 @@ struct SimilarFile {
       if candidates.count < Self.maximumComparedCount { candidates.append(candidatePath) }
     }
     hasDomain = domains.contains(domain)
-    similarDomain = hasDomain ? nil : Self.nearest(to: domain, among: domains.sorted())
-    similarPath = bestMatch ?? Self.nearest(to: path, among: candidates)
-  }
-
-  /// Returns the most similar name, ignoring case.
-  private static func nearest(to word: String, among names: [String]) -> String? {
-    let originalNames = Dictionary(names.map { ($0.lowercased(), $0) }) { first, _ in first }
-    return EditDistance.nearest(to: word, among: originalNames.keys.sorted()).flatMap {
-      originalNames[$0]
-    }
+    similarDomain = hasDomain ? nil : EditDistance.nearest(to: domain, among: domains.sorted())
+    similarPath = bestMatch ?? EditDistance.nearest(to: path, among: candidates)
   }
 
   /// Returns the error for the requested file, which suggests the similar domain or path.
