@@ -1,5 +1,4 @@
 public import Basics
-import KeychainFormats
 package import SystemPackage
 
 extension KeyhaulError.Domain {

@@ -1,5 +1,4 @@
 public import Basics
-import KeychainFormats
 
 extension KeyhaulError.Domain {
   /// Errors of a keychain database file as a whole, not of single items.
