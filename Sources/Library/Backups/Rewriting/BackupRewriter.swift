@@ -23,7 +23,7 @@ package struct BackupRewriter: Sendable {
   /// Runs a change of a backup while no other process reads or changes the backup.
   ///
   /// Releases the archive's file lock for reading, takes the lock for writing, and checks that the backup has not changed
-  /// since it was opened. Only runs the change if the caller holds the lock (`takesFileLock` is `false`).
+  /// since it was opened. If the caller holds the lock (`takesFileLock` is `false`), this only runs the change.
   ///
   /// - Throws: `.busy` if another process uses the backup, `.changed` if it is no longer the one that was opened, or
   ///   the errors of the change.

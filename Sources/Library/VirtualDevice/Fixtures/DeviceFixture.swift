@@ -68,8 +68,8 @@ extension DeviceFixture {
 extension DeviceSession {
   /// Returns whether anyone can compute the device key, so that it does not protect device-bound items.
   ///
-  /// A device with published keys records this. For older devices, the UID is compared with the UIDs that known seeds
-  /// and the device's name result in.
+  /// A device with published keys records this. For older devices, the UID is compared with the UIDs that result
+  /// from known seeds and the device's name.
   ///
   /// - Parameter seeds: The seeds of published fixtures, in addition to `DeviceFixture.standardSeed`.
   /// - Throws: `.underlying` if the cryptographic library fails.
