@@ -19,6 +19,7 @@ package struct CaseReport: Sendable {
   package let command: [String]
   package let started: KeychainDate
   package let ended: KeychainDate
+  /// The examined backups, at least one.
   package let backups: [ExaminedBackup]
 
   package init(
@@ -99,7 +100,6 @@ extension CaseReport {
 
   /// A sentence that states whether any of the backups changed during the examination.
   package var changeSentence: String {
-    guard !backups.isEmpty else { return "No backup was examined." }
     let changedCount = backups.count { $0.files.changedCount > 0 }
     let uncomparedCount = backups.count { $0.files.changedCount == 0 && $0.files.incompletenessReason != nil }
     if changedCount == 0, uncomparedCount == 0 {
@@ -114,7 +114,6 @@ extension CaseReport {
 
   /// The counts of the results: "12 backups examined: 9 unproven, 1 incomplete and 2 damaged."
   package var verdict: String {
-    guard !backups.isEmpty else { return "No backup was examined." }
     let countTexts = BackupResult.allCases.compactMap { result -> String? in
       let count = backups.count { $0.result == result }
       return count == 0 ? nil : "\(HumanReadable.grouped(count)) \(result.rawValue)"
